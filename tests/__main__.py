@@ -27,7 +27,7 @@ FAST = [*TESTS, "-m", "not (model or fuzz)", "tests/engine", "tests/library"]
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code of the first check that fails, or 0; `arguments` go to pytest."""
+    """Run the checks. Return the exit code of the first that fails, or 0. `arguments` go to pytest."""
     if subprocess.run([sys.executable, *QT], check=False).returncode:
         print(NO_QT.format(install=INSTALL), file=sys.stderr)
         return 1

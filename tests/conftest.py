@@ -112,7 +112,7 @@ def headstart_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with `target`, `draft`, `other` (model folders) and `*-hf` (their sources), free to be altered."""
+    """Folder with `target`, `draft`, `other` (model folders) and `*-hf` (their sources); tests may alter them."""
     built = built_once("tests.stand_ins.tiny", manifest.__file__, vocabulary.__file__)
     return Path(shutil.copytree(built, tmp_path_factory.mktemp("tiny") / "models"))
 
@@ -276,7 +276,7 @@ def kept(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Pa
 
 
 def sources_of(*places: str) -> list[Path]:
-    """Return the sources in these files and folders of the checkout."""
+    """Return the source files in these files and folders of the checkout."""
     return source_state.sources_of(ROOT, places)
 
 
@@ -288,7 +288,7 @@ def _remove_unused(parent: Path, name: str) -> None:
 
 
 def _is_sound(folder: Path) -> bool:
-    """Return whether it was built to its end and did not change since."""
+    """Return whether a folder was built completely and has not changed since."""
     try:
         return bool(json.loads(_sums(folder).read_text(encoding="utf-8")) == _hashes(folder))
     except (OSError, ValueError):

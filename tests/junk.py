@@ -29,13 +29,13 @@ TOML_JUNK = st.recursive(
 
 
 def places(value: object) -> list[tuple[Any, Any]]:
-    """Every place in JSON data that could hold something else: what holds it, and where in there."""
+    """Yield every place in JSON data that could hold another value: its container, and its key."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, item in inside for place in [(value, key), *places(item)]]
 
 
 def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy[Any]) -> dict[str, Any]:
-    """Return the data with another value in one to three places, or without a place."""
+    """Return the data with one to three values replaced, or without one."""
     content = copy.deepcopy(source)
     for _ in range(data.draw(st.integers(1, 3))):
         there = places(content)
@@ -50,7 +50,7 @@ def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy
 
 
 def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
-    """Above `given`: the test tries so many inputs of a kind, and HEADSTART_FUZZ_TIMES=30 tries more."""
+    """Decorator above `given`: try so many inputs of a kind; HEADSTART_FUZZ_TIMES=30 tries more."""
     many = inputs * int(os.environ.get(TIMES, "1"))
     unhurried = settings(max_examples=many, deadline=None, suppress_health_check=_UNHURRIED)
     # A failing case is shown however long it is: as an error, the warning would stand in its place.
@@ -59,7 +59,7 @@ def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
 
 
 def scarred(content: bytes) -> st.SearchStrategy[bytes]:
-    """A file with up to six bytes changed, and maybe cut short."""
+    """Draw a file with up to six changed bytes, maybe cut short."""
     places = st.dictionaries(st.integers(0, len(content) - 1), st.integers(0, 255), max_size=6)
     return st.builds(_scarred, st.just(content), places, st.none() | st.integers(0, len(content)))
 

@@ -24,7 +24,7 @@ SECTIONS = ["software", "computer", "devices", "folders", "models", "engine", "w
 
 
 def failing(error: Exception) -> Callable[[], object]:
-    """A function that raises it."""
+    """Return a function that raises an error."""
 
     def fail() -> object:
         raise error
@@ -290,7 +290,7 @@ def test_unloadable_qt_plugin_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _break_qt(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    """Importing the window's part fails with `reason`, whatever was imported before."""
+    """Make imports of the window's part fail with `reason`."""
 
     class Broken(ModuleType):
         def __getattr__(self, name: str) -> object:
@@ -302,7 +302,7 @@ def _break_qt(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
 
 @pytest.fixture(autouse=True)
 def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No accelerator is shown by the system unless a test makes its file here."""
+    """Hide accelerators, unless a test creates their device files here."""
     patterns = {kind: f"{tmp_path}/{kind}*" for kind in ("GPU", "NPU")}
     monkeypatch.setattr(doctor, "_DEVICE_NODES", patterns)
     return tmp_path

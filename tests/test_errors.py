@@ -1,4 +1,4 @@
-"""Errors carry what they are about beside their sentence."""
+"""Errors carry their values beside their sentence."""
 
 import pytest
 

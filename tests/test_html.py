@@ -58,7 +58,7 @@ def test_formulas_are_mathml() -> None:
 
 
 class _Page(HTMLParser):
-    """The text of a page, whose tags have to lie in each other."""
+    """A parser that collects the text of a page, whose tags must be nested correctly."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Collect."""
+        """Collect text."""
         self.text += data
 
 

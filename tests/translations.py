@@ -34,12 +34,12 @@ _NOT_OF_A_WINDOW = (
 
 
 def window_sources() -> list[Module]:
-    """The modules that say something to a person through Qt."""
+    """Return the modules whose texts a person reads through Qt."""
     return [module for module in source_tree.modules("headstart") if module.is_in("headstart.ui")]
 
 
 def fault_sources() -> list[Module]:
-    """The modules whose errors a window may show."""
+    """Return the modules whose errors a window may show."""
     modules = [*source_tree.modules("headstart"), *source_tree.modules("headstart_export")]
     return [module for module in modules if not any(map(module.is_in, _NOT_OF_A_WINDOW))]
 
@@ -55,7 +55,7 @@ def fault_calls(module: Module) -> Iterator[ast.Call]:
 
 @cache
 def faults() -> list[str]:
-    """The templates of the errors, and of the parts of them, that a window may show."""
+    """Return the templates of the errors, and of their parts, that a window may show."""
     texts = (call.args[0] for module in fault_sources() for call in fault_calls(module))
     return sorted({text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str)})
 
@@ -66,12 +66,12 @@ def is_of_a_terminal(text: str) -> bool:
 
 
 def reworded() -> list[str]:
-    """The faults that the window says in other English than the parts that they come from."""
+    """Return the faults that the window words otherwise in English."""
     return [text for text in faults() if is_of_a_terminal(text)]
 
 
 def update(catalogue: Path, language: str) -> None:
-    """Put the texts of the window into a .ts file; what is translated there stays, what is gone goes.
+    """Put the texts of the window into a .ts file; keep translations, and remove what is gone.
 
     English is the language of the sources: its file has nothing but what is `reworded`.
     """
@@ -90,14 +90,14 @@ def update(catalogue: Path, language: str) -> None:
 
 
 def compile_(catalogue: Path, target: Path | None = None) -> Path:
-    """Make the .qm file of a .ts file, beside it unless told otherwise."""
+    """Compile a .ts file to a .qm file, by default beside it."""
     target = target or catalogue.with_suffix(".qm")
     _run("lrelease", "-silent", str(catalogue), "-qm", str(target))
     return target
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
-    """The .ts files whose .qm file is missing or has other words."""
+    """Return the .ts files whose .qm file is missing or outdated."""
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch) / "fresh.qm"
         return [ts.name for ts in sorted(folder.glob("*.ts")) if not _same(compile_(ts, fresh), ts.with_suffix(".qm"))]
@@ -124,7 +124,7 @@ def words(catalogue: Path) -> dict[Message, str]:
 
 
 def main(languages: Iterable[str] = LANGUAGES) -> None:
-    """Every language."""
+    """Update every language."""
     FOLDER.mkdir(exist_ok=True)
     for language in languages:
         catalogue = FOLDER / f"headstart_{language}.ts"

@@ -7,7 +7,7 @@ PATIENCE = 60.0  # seconds that a loaded machine may take; only a test that fail
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Return as soon as `condition` holds, and fail where it does not hold in time."""
+    """Return as soon as `condition` holds; fail if that takes too long."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

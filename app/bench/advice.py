@@ -29,7 +29,7 @@ class AdviceFlags:
 
 
 def advise(arguments: AdviceFlags, _load: Load) -> int:
-    """Print the table; return the exit code."""
+    """Print the table. Return the exit code."""
     given = advice(read_result(Path(arguments.file).expanduser()))
     shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
     for title in ("its speedup", "auto's"):
@@ -43,7 +43,7 @@ def advise(arguments: AdviceFlags, _load: Load) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code."""
+    """Run the program. Return the exit code."""
     command = Command(advise)
     command.help = __doc__
     return execute(command, "advice.py", arguments)

@@ -21,23 +21,23 @@ _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transfor
 
 
 class TokenClock:
-    """Takes the place of a streamer: notes when tokens come. The prompt is put first."""
+    """A streamer that notes the time of each token. The first call has the prompt."""
 
     def __init__(self) -> None:
-        """Started at the call of `generate`."""
+        """Start the clock, just before `generate` is called."""
         self.started = time.perf_counter()
         self.times: list[float] = []
 
     def put(self, _tokens: Any) -> None:
-        """Some tokens are there."""
+        """Note the time of some tokens."""
         self.times.append(time.perf_counter())
 
     def end(self) -> None:
-        """Note nothing: all tokens have come."""
+        """Do nothing: all tokens have been noted."""
 
 
 def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """A reply for each line."""
+    """Yield a reply for each line."""
     first = json.loads(next(lines))
     process.prepare()
     try:
@@ -56,7 +56,7 @@ def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -> dict[str, Any]:
-    """One greedy answer. `tokens` are without stop ids."""
+    """Return one greedy answer; its `tokens` lack stop ids."""
     import torch
     from transformers import GenerationConfig
 
@@ -90,7 +90,7 @@ def main(orders: TextIO = sys.stdin, replies: TextIO = sys.stdout) -> None:
 
 
 def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Keep what the libraries print from between the replies."""
+    """Context manager that keeps the libraries' output out of the replies."""
     while True:
         with process.muted(io.StringIO()):
             reply = next(replies, None)

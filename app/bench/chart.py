@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Geometric means by class, without the first token: over plain decoding, and over llama.cpp if it raced."""
+    """Return geometric means by class, without the first token: over plain decoding, and over llama.cpp if it raced."""
     over = {"plain": result["standings"]["auto"]["decoding"]}
     over |= {peer["peer"]: peer["decoding"] for peer in result["hindsight"] if peer["peer"] == _PEER}
     return {
@@ -56,7 +56,7 @@ def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def drawing(speeds: Speeds, processor: str = "") -> str:
-    """An SVG with a row for each class, a column for each comparison, a bar for each race, and a line at 1."""
+    """Return an SVG with a row for each class, a column for each comparison, a bar for each race, and a line at 1."""
     first = next(iter(speeds.values()))
     columns = list(first)
     kinds = sorted(first["plain"], key=lambda kind: (kind != _ALL, -first[columns[-1]].get(kind, 0.0)))

@@ -1,4 +1,4 @@
-"""Programs of other people against `headstart serve`: each case is one of their usual ways to ask.
+"""Checks clients of other vendors against `headstart serve`: each case is one of their usual ways to ask.
 
 `python clients.py URL MODEL` needs the key in HEADSTART_SERVE_KEY. It prints JSON, or a table with --markdown. What is
 not installed is left out: packages of the environment that runs it, commands on the PATH, packages of Node in --node.
@@ -59,14 +59,14 @@ def add(a: int, b: int) -> int:
 
 
 def openai_client() -> Any:
-    """OpenAI's own."""
+    """Return OpenAI's own client."""
     from openai import OpenAI
 
     return OpenAI(base_url=URL, api_key=KEY)
 
 
 def person_class() -> Any:
-    """Return the class that an answer is to be made into."""
+    """Return the pydantic class of the wanted answer."""
     from pydantic import BaseModel
 
     class Person(BaseModel):
@@ -226,7 +226,7 @@ def llama_index_agent() -> str:
 
 
 def command(folder: str, *words: str) -> str:
-    """Return what a program says. Its settings, and what it keeps, are in `folder`."""
+    """Return the output of a program, which keeps its settings and data in `folder`."""
     homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "LLM_USER_PATH"), folder)
     done = subprocess.run(
         words,
@@ -245,7 +245,7 @@ def command(folder: str, *words: str) -> str:
 
 
 def llm_asked(*words: str) -> str:
-    """Return what `llm` says with these options."""
+    """Return the output of `llm` with these options."""
     with tempfile.TemporaryDirectory() as folder:
         model = {
             "model_id": "here",
@@ -275,7 +275,7 @@ def llm_schema() -> str:
 
 
 def agent(name: str, *words: str) -> tuple[str, str]:
-    """Return what an agent says in a repository with one file, and how it changed the file."""
+    """Return the output of an agent in a repository with one file, and its change of the file."""
     launch = ["headstart", "launch", name, "--model", MODEL, "--print", "--", *words]
     variables = {**os.environ, "HEADSTART_SERVER_KEY": KEY}
     script = subprocess.run(launch, env=variables, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -322,7 +322,7 @@ def qwen_prompt() -> str:
 
 
 def node(name: str) -> str:
-    """Return what a case of clients.mjs says."""
+    """Return the result of a case of clients.mjs."""
     with Path(__file__).with_suffix(".mjs").open(encoding="utf-8") as program:
         # Read from its input, Node finds packages in the folder where it runs.
         done = subprocess.run(
@@ -367,7 +367,7 @@ def ai_sdk_object() -> str:
 
 
 def python_version(package: str) -> str:
-    """Return the version of a package in this environment; empty: none."""
+    """Return the version of a package in this environment; empty if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -396,7 +396,7 @@ def npm_version(package: str) -> str:
 
 @dataclass(frozen=True)
 class ClientCase:
-    """A way to ask. It works where `said` is in what its tool or its answer says; without a `version` it is missing."""
+    """One way to ask, which works if `said` is in what its tool or its answer says. No `version`: not installed."""
 
     ask: Callable[[], str]
     client: str
@@ -435,7 +435,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """The outcome of a case. `used`: the answer has what the tool said. `said`: both, or why it failed."""
+    """The outcome of a case. `used`: the answer has the tool's output. `said`: both, or the reason of the failure."""
 
     case: str
     client: str
@@ -448,7 +448,7 @@ class CaseOutcome:
 
 
 def outcome(case: ClientCase) -> CaseOutcome | None:
-    """Try one; none where its client is missing."""
+    """Run one case; None if its client is not installed."""
     version = case.version(case.client)
     if not version:
         return None
@@ -468,7 +468,7 @@ def outcome(case: ClientCase) -> CaseOutcome | None:
 
 
 def table(outcomes: Sequence[CaseOutcome]) -> str:
-    """Markdown."""
+    """Format outcomes as a Markdown table."""
     words = {(True, True): "yes", (True, False): "yes; the model leaves out what the tool said"}
     rows = [
         f"| {each.client} {each.version} | {each.does} | {words.get((each.works, each.used), 'no')} |"
@@ -478,7 +478,7 @@ def table(outcomes: Sequence[CaseOutcome]) -> str:
 
 
 def main() -> int:
-    """Try the cases, or those that are named; how many failed."""
+    """Run all cases, or the named ones. Return how many failed."""
     global URL, MODEL, NODE
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("url", help="such as http://127.0.0.1:8642/v1")

@@ -60,7 +60,7 @@ SHAPES = {"qwen3-4b": Shape(2560, 9728, 32, 8, 128, 36), "qwen3-8b": Shape(4096,
 
 @dataclass(frozen=True)
 class Contestant:
-    """A way to read a text and write behind it; both return milliseconds."""
+    """One way to read a text and write behind it; both methods return milliseconds."""
 
     read: Callable[[Sequence[int], int], float]  # all tokens, of which so many were read before
     write: Callable[[Sequence[int]], float]  # a token
@@ -68,7 +68,7 @@ class Contestant:
 
 
 def main() -> int:
-    """Time, and print what came of it."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", help="a model folder, or the name of an installed model")
     parser.add_argument("--shape", choices=SHAPES, help="make the model instead")
@@ -188,7 +188,7 @@ def _llama(server: Path, file: Path, context: int, flash: str) -> Iterator[Conte
 
 
 def write_shape(file: Path, shape: Shape, layers: int, vocabulary: Path, context: int) -> None:
-    """Write a GGUF file of random Q4_K weights, its values and output in Q6_K, with another file's tokenizer."""
+    """Write a GGUF file of random Q4_K weights, values and output in Q6_K, with another file's tokenizer."""
     import gguf
 
     reader, writer = gguf.GGUFReader(vocabulary), gguf.GGUFWriter(file, "qwen3")
@@ -241,7 +241,7 @@ def write_shape(file: Path, shape: Shape, layers: int, vocabulary: Path, context
 
 
 def _import(file: Path, folder: Path) -> None:
-    """Make a model folder of a GGUF file, unchecked."""
+    """Make a model folder of a GGUF file, without checks."""
     program = exporter.importer()
     if program is None:
         sys.exit("the importer is not installed")

@@ -1,4 +1,4 @@
-"""Compares texts that must be the same: after a change, with guesses and without, in random histories.
+"""Compares texts that must be equal: after a change, with and without guesses, in random histories.
 
 python app/bench/exactness.py record FILE MODEL, and later compare FILE MODEL
 python app/bench/exactness.py guesses MODEL [--prompts 3] [--tokens 96]
@@ -72,7 +72,7 @@ _GRAMMAR = 'start: ("yes" | "no" | "maybe so, " )+'
 
 @dataclass
 class RandomChat:
-    """A conversation, and the folder name under which what it read may be kept."""
+    """A conversation, and the name of the folder in which its prompts may be cached."""
 
     name: str
     messages: list[Message] = field(default_factory=list)
@@ -80,7 +80,7 @@ class RandomChat:
 
 @dataclass
 class Report:
-    """The comparison so far. `differing`: the places of answers that differ, with their seeds."""
+    """The comparison so far. `differing`: which answers differ, with their seeds."""
 
     histories: int = 0
     answers: int = 0
@@ -90,7 +90,7 @@ class Report:
 
 @dataclass
 class HistoryAnswer:
-    """Tokens, and a digest of the logits that each was chosen from."""
+    """Tokens, and a digest of the logits from which each was chosen."""
 
     tokens: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Fuzz:
     """Random histories for an engine that guesses, against one that does not."""
 
     def __init__(self, engine: LocalEngine, reference: LocalEngine, tokens: int, texts: Sequence[str]) -> None:
-        """`tokens`: the longest answer. `texts`: what is asked."""
+        """`tokens`: the longest answer. `texts`: the questions."""
         self._engines = [engine, *engine.others]
         self._reference = reference
         self._tokens, self._texts = tokens, texts
@@ -131,7 +131,7 @@ class Fuzz:
         self.report = Report()
 
     def run(self, seed: int) -> None:
-        """One history."""
+        """Run one history."""
         chance = random.Random(seed)  # noqa: S311 - no secret
         chats = [RandomChat(f"chat{number}") for number in range(PARALLEL)]
         for step in range(chance.randrange(2, 6)):
@@ -154,7 +154,7 @@ class Fuzz:
         self.report.histories += 1
 
     def _request(self, chance: random.Random, chat: RandomChat) -> ConversationRequest:
-        """Go on with a chat, edit it, branch off, or begin it anew."""
+        """Continue a chat, edit it, branch off, or begin it again."""
         if chat.messages and chance.random() < 0.35:
             del chat.messages[2 * chance.randrange(len(chat.messages) // 2 + 1) :]
         text = chance.choice(self._texts)
@@ -201,12 +201,12 @@ class Fuzz:
         )
 
     def _answer(self, engine: LocalEngine, request: ConversationRequest, written: Sequence[int]) -> HistoryAnswer:
-        """The whole answer; the part that was `written` before is not compared."""
+        """Return the whole answer; the part that was `written` before is not compared."""
         answer = write(engine, request, written)
         return HistoryAnswer([*written, *answer.tokens], [*[b""] * len(written), *answer.digests], answer.reason)
 
     def _disturb(self, chance: random.Random) -> None:
-        """Do what should leave no trace in the next answers."""
+        """Disturb the engine in a way that must not change the next answers."""
         engine = self._engines[0]
         match chance.randrange(7):
             case 0:  # an answer is cancelled amid a pass
@@ -272,7 +272,7 @@ def _load(model: str) -> LocalEngine:
 
 
 def _recorded(model: str) -> dict[str, list[int]]:
-    """Return token ids by prompt and way of sampling; guessing ahead and plain decoding take turns."""
+    """Return token ids by prompt and way of sampling; speculation and plain decoding take turns."""
     found = {}
     with closing(_load(model)) as engine:
         for prompt in read_prompts(_RECORDED_PROMPTS, USUAL_KINDS)[:_RECORDED_PROMPTS]:
@@ -347,7 +347,7 @@ def histories(given: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Return 0 where all answers are the same."""
+    """Return 0 if all answers are equal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for run in (record, compare, guesses, histories):

@@ -48,7 +48,7 @@ pyatspi.Registry.start()
 
 
 class Step(NamedTuple):
-    """Something that a person does. `keys` are those of xdotool; a text is typed behind them."""
+    """One action of a person. `keys` are those of xdotool; a text is typed after them."""
 
     does: str
     keys: tuple[str, ...] = ()
@@ -57,13 +57,13 @@ class Step(NamedTuple):
 
 
 def without_model() -> list[Step]:
-    """The first start: what is offered, and the way to a model."""
+    """Yield the steps of the first start: the offered models, and the way to one."""
     tabs = [Step(f"Tab {number}", ("Tab",)) for number in range(1, 7)]
     return [Step("first start", expects="Headstart"), *tabs]
 
 
 def with_model(folder: Path) -> list[Step]:
-    """A question, a project, a folder, and an approval."""
+    """Yield the steps of a question, a project, a folder, and an approval."""
     edit = json.dumps({"path": "notes.txt", "old": "two", "new": "2"})
     return [
         Step("start"),
@@ -93,7 +93,7 @@ def with_model(folder: Path) -> list[Step]:
 
 
 class Listener:
-    """A program that hears what a screen reader hears."""
+    """A program that hears the output of a screen reader."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([_SYSTEM_PYTHON, "-c", _LISTENER], stdout=subprocess.PIPE, text=True)
@@ -102,7 +102,7 @@ class Listener:
         self._heard.get(timeout=_START_S)
 
     def spoken(self, expects: str, patience: float) -> list[str]:
-        """Return what is spoken from now on, until it is quiet and `expects` was heard, or patience is at its end."""
+        """Return the speech from now on, until it pauses and `expects` was heard, or patience ends."""
         words, due = list[str](), time.monotonic() + patience
         while time.monotonic() < due:
             is_done = bool(words) and any(expects in each for each in words)
@@ -125,7 +125,7 @@ class Listener:
 
 
 def walk(steps: list[Step], home: Path, *, is_toy: bool) -> Iterator[tuple[Step, list[str]]]:
-    """Yield each step with what was spoken."""
+    """Yield each step with its speech."""
     listener = Listener()
     command = [sys.executable, __file__, "--window", *(["--toy"] if is_toy else [])]
     window = subprocess.Popen(command, env={**os.environ, "HEADSTART_HOME": str(home)})
@@ -144,7 +144,7 @@ def walk(steps: list[Step], home: Path, *, is_toy: bool) -> Iterator[tuple[Step,
 
 
 def show_window(*, is_toy: bool) -> None:
-    """Run the window until it is closed; with a toy engine, or without a model."""
+    """Run the window until it is closed, with a toy engine or without a model."""
     from PySide6.QtWidgets import QApplication
 
     from bench.profile import toy_model

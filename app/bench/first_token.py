@@ -82,7 +82,7 @@ _ASKED = {  # which chats are asked
 
 @dataclass(frozen=True)
 class TimeRatio:
-    """Headstart's time in multiples of a peer's in the same repeat."""
+    """Headstart's time divided by a peer's in the same repeat."""
 
     mean: float | None  # geometric
     interval: Interval | None  # of the mean; None for a single repeat
@@ -90,7 +90,7 @@ class TimeRatio:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """One way of one program to come to a prompt. A peer reads no file ahead, so it has the cold figures there."""
+    """One program's way to a prompt. A peer reads no file ahead, so it has the cold figures there."""
 
     prompt_tokens: int
     reused: int | None  # tokens that were not read again; None: unknown
@@ -118,14 +118,14 @@ class FirstTokenResult:
 
 
 class ChatPeer(Protocol):
-    """A program that remembers what it has read of chats, not yet started."""
+    """A program that caches the prompts of chats, not yet started."""
 
     @property
     def name(self) -> str:
-        """Its name in the tables."""
+        """The program's name in the tables."""
 
     def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
-        """Load it while inside, with room for so many chats of `options.context` tokens each.
+        """Context manager with the loaded program, which has room for so many chats of `options.context` tokens.
 
         Raises PeerError with the reason why it cannot take part; so does what it yields.
         """
@@ -195,22 +195,22 @@ def measure_first_token(
 
 
 class _Program(Protocol):
-    """A program that is asked. Its methods raise PeerError."""
+    """A measured program. Its methods raise PeerError."""
 
     name: str
 
     def restart(self) -> None:
-        """Bring the program to its state after a start: nothing that was read before is in memory."""
+        """Restart the program, so that no earlier text is in memory."""
 
     def answer(self, chat: int, messages: Sequence[Message]) -> TimedAnswer:
         """Write a few tokens."""
 
     def close(self) -> None:
-        """Delete everything that it left."""
+        """Delete everything that the program left."""
 
 
 class _Headstart:
-    """The engine. A restart forgets all that is not on disk."""
+    """Headstart's engine. A restart forgets all that is not on disk."""
 
     name = OURS
 
@@ -250,7 +250,7 @@ def _request(chat: int, messages: Sequence[Message]) -> ConversationRequest:
 
 
 class _Other:
-    """A peer. It is loaded when it is first restarted."""
+    """A peer, which is loaded at its first restart."""
 
     def __init__(self, peer: ChatPeer, options: PeerOptions, tokenizer: Tokenizer) -> None:
         self.name = peer.name
@@ -274,7 +274,7 @@ class _Other:
 
 
 class _Texts:
-    """The benchmark's prompts one after another, cut to a length; each text has another beginning."""
+    """The benchmark's prompts in a row, cut to a length; each text has another beginning."""
 
     def __init__(self, tokenizer: Tokenizer, longest: int) -> None:
         self.tokenizer = tokenizer
@@ -289,12 +289,12 @@ class _Texts:
 
 
 class _Contest:
-    """The programs, which are asked in turn. One that fails takes part no more."""
+    """The programs, which are asked in turn. A program that fails is dropped."""
 
     def __init__(
         self, own: _Headstart, others: Sequence[_Other], texts: _Texts, stage: Callable[[str], None], skipped: list[str]
     ) -> None:
-        """`skipped` gets the reason of each program that takes no further part."""
+        """`skipped` gets the reason of each program that is dropped."""
         self._own = own
         self._programs: list[_Program] = [own, *others]
         self._texts, self._stage, self._skipped = texts, stage, skipped
@@ -302,7 +302,7 @@ class _Contest:
         self._restart()
 
     def measure(self, length: int, repeats: int) -> Mapping[str, Mapping[Before, FirstToken]]:
-        """Return the figures of the programs that reached the end."""
+        """Return the figures of the programs that were not dropped."""
         repeated = [self._repeat(length, repeat) for repeat in range(repeats)]
         own = {before: _summed_up([runs[OURS][before] for runs in repeated]) for before in Before}
         found = {OURS: own}
@@ -321,7 +321,7 @@ class _Contest:
         chats = defaultdict[tuple[str, int], list[Message]](list)
 
         def asked(before: Before, chat: int, program: _Program) -> None:
-            """Have the next message of a chat answered."""
+            """Send the next message of a chat."""
             messages = chats[program.name, chat]
             messages.append(Message("user", _QUESTION if messages else texts[chat]))
             run = program.answer(chat, messages)
@@ -380,7 +380,7 @@ class GenaiChats:
 
     @contextmanager
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
-        """Load the model. Raises PeerError where it does not load; so does what it yields."""
+        """Load the model. Raises PeerError if it cannot; so does what it yields."""
         # Left to itself it makes room for one prompt, and the second chat overwrites the first.
         with failures_told(self.name):
             pipeline = genai_pipeline(self.target, options, chats * genai_blocks(options.context, options.device))
@@ -402,7 +402,7 @@ class LlamaChats:
 
     @contextmanager
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
-        """Start the server. Raises PeerError where it does not start; so does what it yields."""
+        """Start the server. Raises PeerError if it cannot; so does what it yields."""
         with llama.serve(self.server, self.target, options.context, slots=chats) as client:
             yield lambda chat, ids: llama.complete(client, options, ids, cache_prompt=True, id_slot=chat)
 
@@ -458,7 +458,7 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
 
 
 def first_token_sheet(result: FirstTokenResult) -> list[list[str]]:
-    """A line for each program at each length, a column for each situation."""
+    """Return a line for each program at each length, a column for each situation."""
     lines = [
         [f"{length}, {name}", *map(_first_token, found.values())]
         for length, programs in result.by_length.items()
@@ -474,7 +474,7 @@ def _first_token(found: FirstToken) -> str:
 
 
 def first_token_remarks(result: FirstTokenResult) -> list[str]:
-    """Sentences below the table."""
+    """Return the sentences below the table."""
     names = {name for programs in result.by_length.values() for name in programs}
     repeats = f" Medians of {result.repeats} repeats." if result.repeats > 1 else ""
     lines = [
@@ -490,7 +490,7 @@ def first_token_remarks(result: FirstTokenResult) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code."""
+    """Run the program. Return the exit code."""
     command = Command(time_first_tokens, local_engine.load_measured)
     command.help = __doc__
     return execute(command, "first_token.py", arguments)

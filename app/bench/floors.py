@@ -1,4 +1,4 @@
-"""The ratios of a race that say most: auto against each program's best and plain settings, and where it is worst."""
+"""The most telling ratios of a race: auto against each program's best and plain settings, and its worst places."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _CODE = "code"
 
 @dataclass(frozen=True)
 class SpeedRatio:
-    """Auto's speed in multiples of another's. None if no answer was long enough for a speed."""
+    """Auto's speed divided by another's; None if no answer was long enough for a speed."""
 
     value: float | None
     interval: Interval | None = None  # of a mean

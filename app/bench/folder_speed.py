@@ -49,7 +49,7 @@ _QUESTIONS, _TYPING_MS = 20, 3000
 
 
 class Window:
-    """A project with one folder as the window has it: its history, and the controller of the index."""
+    """A project with one folder: its history, and the controller of its index, as in the window."""
 
     def __init__(self, home: Path, folder: Path, *, has_model: bool) -> None:
         """Open the history at `home`; make the project if there is none."""
@@ -66,7 +66,7 @@ class Window:
         self._store.close()
 
     def ask(self, question: str) -> tuple[float, tuple[Excerpt, ...]]:
-        """Return the milliseconds to the passages of a question, and these."""
+        """Return the passages for a question, and the milliseconds until they came."""
         found: list[tuple[Excerpt, ...]] = []
         started = time.perf_counter()
         assert self.controller.search(PROJECT, understand(question), found.append)
@@ -74,7 +74,7 @@ class Window:
         return (time.perf_counter() - started) * 1000, found[0]
 
     def read(self, is_enough: Callable[[FolderState], bool], *, work: Callable[[], bool] = lambda: False) -> float:
-        """Read the folder until a state, and do some `work` beside that is never done. Return the seconds."""
+        """Read the folder until a state, with some `work` beside. Return the seconds."""
         states: list[FolderState] = []
         self.controller.changed.connect(states.append)
         started = time.perf_counter()
@@ -85,7 +85,7 @@ class Window:
 
 
 def wait(is_done: Callable[[], bool]) -> None:
-    """Run the event loop until something is so."""
+    """Run the event loop until a condition holds."""
     loop, timer, limit = QEventLoop(), QTimer(interval=5), QTimer(interval=_SILENCE_MS, singleShot=True)
 
     def check() -> None:
@@ -101,14 +101,14 @@ def wait(is_done: Callable[[], bool]) -> None:
 
 
 def pause() -> None:
-    """Run the event loop for as long as somebody types a question."""
+    """Run the event loop for the time in which a question is typed."""
     loop = QEventLoop()
     QTimer.singleShot(_TYPING_MS, loop.quit)
     loop.exec()
 
 
 class RandomEmbedder:
-    """Vectors at random under the name of a model, because computing 20,000 takes long and they are searched alike."""
+    """Random vectors under a model's name: computing 20,000 takes long, and the search is the same."""
 
     def __init__(self, name: str, dimensions: int) -> None:
         self.name, self._dimensions = name, dimensions
@@ -121,7 +121,7 @@ class RandomEmbedder:
 
 
 def words(generator: random.Random, count: int) -> str:
-    """Return words that are made up, rare ones and usual ones."""
+    """Return made-up words, rare and usual ones."""
     ranks = (min(int(generator.paretovariate(0.7)), _VOCABULARY) for _ in range(count))
     return " ".join(f"w{rank * 7919 % _VOCABULARY:x}" for rank in ranks)
 

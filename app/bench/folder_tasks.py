@@ -34,7 +34,7 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Task:
-    """A task: what is asked, the files before, the calls of a perfect model, and the files or words after."""
+    """One task: the request, the files before, a perfect model's calls, and the files or words after."""
 
     prompt: str
     files: Files
@@ -162,7 +162,7 @@ def prepare(task: Task, folder: Path) -> None:
 
 
 def is_done(task: Task, folder: Path, answer: str) -> bool:
-    """Return whether the folder and the answer are as they should be. Line ends at the end of a file do not count."""
+    """Return whether the folder and the answer are right. Line ends at the end of a file do not count."""
     if not task.after and task.answer not in answer:
         return False
     for name, text in task.after.items():
@@ -185,7 +185,7 @@ def work(
     decide: Callable[[Proposal], bool] = lambda _proposal: True,
     max_calls: int = MAX_CALLS,
 ) -> Iterator[tuple[Call, ToolResult] | str]:
-    """Yield the calls of an answer with their results, then its text: the loop that window and terminal have."""
+    """Yield the calls of an answer with their results, then its text, in the loop of window and terminal."""
     loop = ToolLoop(offering(request, workspace.tools), max_calls=max_calls)
     workspace.record.begin_answer()
     while True:
@@ -236,7 +236,7 @@ def _requests(task: Task, max_tokens: int) -> Sequence[ConversationRequest]:
 
 
 def main() -> int:
-    """0 where guessing has changed no action."""
+    """Return 0 if guessing has changed no action."""
     from headstart.engine.engine import LoadOptions
     from headstart.engine.local import load
     from headstart.engine.opening import resolve

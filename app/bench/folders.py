@@ -120,7 +120,7 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 
 def _in_format(path: str, text: str) -> bytes:
-    """Return a text as the least file of the format of its name."""
+    """Return a text as a minimal file in the format of its name."""
     target = Path(tempfile.mkdtemp()) / "file"
     with zipfile.ZipFile(target, "w") as archive:
         match Path(path).suffix:
@@ -180,7 +180,7 @@ def _presentation(count: int) -> str:
 
 
 def _relations(parts: dict[str, str]) -> dict[str, str]:
-    """Return what names the parts of a package and their kinds."""
+    """Return the relations file that names the parts of a package and their kinds."""
     kinds = {
         "word/document.xml": ("officeDocument", "wordprocessingml.document.main"),
         "xl/workbook.xml": ("officeDocument", "spreadsheetml.sheet.main"),
@@ -218,7 +218,7 @@ def questions(half: str | None = None) -> list[dict[str, Any]]:
 
 
 def is_right(question: dict[str, Any], found: list[Excerpt]) -> bool:
-    """Return whether the passages have the answer; of a question without one, whether there are none."""
+    """Return whether the passages have the answer; for a question without one, whether there are none."""
     if question["kind"] == "none":
         return not found
     if "files" in question:
@@ -241,7 +241,7 @@ def _answer(answer: str) -> str:
 
 
 class _Direct:
-    """Reads files in this process."""
+    """A reader of files in this process."""
 
     def read(self, path: Path, start: int, _is_wanted: object) -> Iterator[folder_files.FileSection]:
         return folder_files.pieces(path, start)

@@ -83,7 +83,7 @@ def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[s
             runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
 
     def timed(count: int) -> TimedPasses:
-        """Time passes over `count` tokens behind those in the cache. The first pass is not counted."""
+        """Time passes over `count` tokens behind the cached ones. The first pass is not counted."""
         length = len(runner.tokens)
         ids = probe_ids(runner.vocabulary, count, seed=count)
         times = []
@@ -148,7 +148,7 @@ def _times(title: str, times: Mapping[str, Mapping[int, TimedPasses]]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code."""
+    """Run the program. Return the exit code."""
     command = Command(time_passes, local_engine.load_measured)
     command.help = __doc__
     return execute(command, "forward.py", arguments)

@@ -1,4 +1,4 @@
-"""Texts of real length for the figures: Markdown of answers, and a history of as many chats as years of use make."""
+"""Texts of realistic length for measurements: Markdown answers, and a history like that of years of use."""
 
 import itertools
 import random
@@ -29,7 +29,7 @@ PATTERN = ("target", "draft", "draft", "n-gram", "draft")
 
 
 def message(seed: int, tokens: int) -> str:
-    """Markdown of about so many tokens (four letters each)."""
+    """Return Markdown of about so many tokens (four letters each)."""
     rng = random.Random(seed)  # noqa: S311
     parts: list[str] = []
     while sum(map(len, parts)) < tokens * 4:
@@ -38,7 +38,7 @@ def message(seed: int, tokens: int) -> str:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Tokens of three to five letters."""
+    """Split a text into tokens of three to five letters."""
     sizes = itertools.cycle((4, 3, 5, 4))
     at = 0
     while at < len(text):
@@ -48,7 +48,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def contents(count: int, tokens: int) -> list[MessageContent]:
-    """A chat whose answers have origins."""
+    """Return a chat whose answers have origins."""
     made = []
     for index in range(count):
         text = message(index, tokens)
@@ -104,7 +104,7 @@ class HistoryMaker:
     """Makes chats and writes them with the real store; the same seed gives the same ones."""
 
     def __init__(self, question: int = 160, answer: int = 800, seed: int = 3) -> None:
-        """`question` and `answer`: characters in the mean, four a token."""
+        """`question` and `answer`: mean lengths in characters, four a token."""
         self._question, self._answer = question, answer
         self._random = random.Random(seed)  # noqa: S311
         self._stats = live_answer.stored_stats(_STATS, FinishReason.STOP)
@@ -127,13 +127,13 @@ class HistoryMaker:
         )
 
     def fill(self, store: Store, chats: int, now: float, lengths: tuple[int, ...] = MANY) -> None:
-        """Write so many chats of these lengths in turn, the last one just before `now`."""
+        """Write so many chats, with these lengths in turn; the last one ends just before `now`."""
         store.create_tag("work")
         for number, length in zip(range(chats), itertools.cycle(lengths), strict=False):
             self.add(store, number, length, now - (chats - number) * _GAP_S)
 
     def add(self, store: Store, number: int, length: int, began: float) -> Chat:
-        """One chat of `length` messages."""
+        """Write one chat of `length` messages."""
         pool = self._latin if number % _CHINESE else self._chinese
         title = self._random.choice(pool).strip()[:60]
         tags = ("work",) if not number % 4 else ()
@@ -161,7 +161,7 @@ class HistoryMaker:
 
 
 def _origins(characters: int) -> tuple[tuple[Run, ...], list[object]]:
-    """Tokens of four characters in rounds of five, as an answer is kept."""
+    """Return origins of an answer: tokens of four characters in rounds of five."""
     runs: tuple[Run, ...] = ()
     for origin in PATTERN:
         runs = extended(runs, 4, origin)

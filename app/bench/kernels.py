@@ -159,7 +159,7 @@ def _rooms(library: Library, given: argparse.Namespace) -> "Iterator[Rooms]":
 
 
 class Rooms:
-    """Several steps of one kind, each over memory of its own."""
+    """Several steps of one kind, each over its own memory."""
 
     def __init__(self, library: Library, name: str, steps: Any, room: Bytes, widths: Sequence[int]) -> None:
         self.name, self._library, self._room = name, library, room
@@ -192,7 +192,7 @@ class Rooms:
 
 
 class Products(Rooms):
-    """Packed matrices of one format, which a step multiplies by one after the other."""
+    """Packed matrices of one format, with which a step multiplies one after the other."""
 
     def __init__(self, library: Library, format_: Format, rows: int, cols: int, size: int) -> None:
         weights, block = _random_weights(format_, rows, cols), 0
@@ -212,7 +212,7 @@ class Products(Rooms):
 
 
 class Attentions(Rooms):
-    """Attention of some layers behind a context, each over keys and values of its own."""
+    """Attention of several layers behind a context, each with its own keys and values."""
 
     def __init__(self, library: Library, name: str, bits: int, size: int) -> None:
         match = _HEADS.fullmatch(name)

@@ -39,7 +39,7 @@ def package(python: Path) -> Command:
 def serve(
     server: Command, target: Path, context: int, flags: Sequence[str] = (), slots: int = 1
 ) -> Iterator[httpx.Client]:
-    """Run a server while inside. Raises PeerError where it does not start."""
+    """Context manager with a running server. Raises PeerError if it does not start."""
     with socket.socket() as probe:
         probe.bind((_HOST, 0))
         port = probe.getsockname()[1]
@@ -64,7 +64,7 @@ def serve(
 
 
 def _without_path() -> dict[str, str]:
-    """Return the environment for another Python, which must not find the modules of this one."""
+    """Return an environment for another Python, in which it does not find this one's modules."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 

@@ -66,7 +66,7 @@ class Visit:
         self._long: int = given.long
 
     def measured(self) -> Found:
-        """Everything, in the order of a visit."""
+        """Return all figures, in the order of a visit."""
         program = self._program
         last = (len(program.store.chats()) - 1) // 1000 * 1000
         queries = {**QUERIES, "a word of one chat": f"{RARE}{last}"}
@@ -83,14 +83,14 @@ class Visit:
         }
 
     def _beating(self, act: Callable[[], object]) -> Found:
-        """Return what an act returns, and how late the window's thread was meanwhile."""
+        """Run an act. Return its result, and the delay of the window's thread."""
         heart = Heartbeat()
         heart.start()
         found = act()
         return {"found": found, "heartbeat": heart.stop()}
 
     def _long_chat(self) -> Found:
-        """Milliseconds from the choice in the list to the painted chat, and of jumps in it."""
+        """Return the milliseconds from choosing the chat to its paint, and of jumps in it."""
         chats, window = self._program.chats, self._program.window
         transcript = window.chat.transcript
         long = HistoryMaker(seed=6).add(self._program.store, 1, self._long, time.time())
@@ -107,7 +107,7 @@ class Visit:
         return {"messages": self._long, "open": summary(spent), "scroll": summary(jumps)}
 
     def _ask(self, question: str, *, in_new_chats: bool = False) -> int:
-        """Questions, which the toy's small context refuses in the long chat after they were written down."""
+        """Ask questions. In the long chat, the toy's small context refuses them after they were saved."""
         for _ in range(self._repeats):
             if in_new_chats:
                 self._program.chats.open_new()
@@ -123,7 +123,7 @@ class Visit:
 
 
 def _made(chats: int) -> Found:
-    """The history, written first where there is none."""
+    """Return a profile with the history, which is written first if it is missing."""
     store = open_store(paths.history_folder())
     written = 0.0 if store.chats() else milliseconds(lambda: HistoryMaker().fill(store, chats, time.time()))
     count = len(store.chats())

@@ -1,4 +1,4 @@
-"""Headstart's own engine in the process of a benchmark, instead of one of its own."""
+"""Headstart's own engine inside of a benchmark's process."""
 
 import os
 import sys

@@ -26,7 +26,7 @@ _SHORT, _LONG = "Name three things that come in a set of {}.", "Tell a story abo
 
 
 class RequestOutcome(NamedTuple):
-    """The outcome of a request: `fault` says why there is no answer. One sent away for a while has asked again."""
+    """The outcome of a request; `fault` says why there is no answer. A rejected request is sent again later."""
 
     seconds: float
     tokens: int
@@ -50,7 +50,7 @@ def measure(url: str, key: str, row: int = 200, together: int = 16, tokens: int 
 def throughput(
     url: str, key: str, clients: Sequence[int], tokens: int, repeats: int, question: str = _LONG
 ) -> dict[str, Any]:
-    """Seconds for the same answers with one client and with some, in turns; their ratios as mean and extremes."""
+    """Return the seconds for the same answers with one client and with several, in turns, and their ratios."""
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE) as client:
         model = client.get("/models").raise_for_status().json()["data"][0]["id"]
         runs: list[dict[int, dict[str, Any]]] = []
@@ -101,7 +101,7 @@ def _asked(
 
 
 def _ask(client: httpx.Client, model: str, most: int, question: str) -> RequestOutcome:
-    """One question of its own; asked again for as long as too many others wait."""
+    """Ask one unique question, and again as long as too many others wait."""
     started, sent_away, tokens, fault = time.perf_counter(), 0, 0, ""
     body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most, "temperature": 0}
     try:

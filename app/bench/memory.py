@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
-    """Load, have an answer written at the end of a full context, and look at this process after each."""
+    """Load a model, fill its context, and return this process's memory after each."""
     choice = library.choose(given.model, given.draft)
     models = [choice.target.manifest, *([choice.draft.manifest] if choice.draft else [])]
     expected = memory.need(models, context, memory.kv_bits(given.kv))
@@ -86,7 +86,7 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
 
 
 def _fill(engine: LocalEngine) -> None:
-    """Ask about Headstart's own sources, cut to a text that nearly fills the context."""
+    """Ask about Headstart's own sources, cut to nearly fill the context."""
     room = engine.target.runner.context - _ROOM
     sources = sorted(Path(headstart.__file__).parent.rglob("*.py"))
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)[: room * 5]
@@ -101,7 +101,7 @@ def _fill(engine: LocalEngine) -> None:
 
 
 def _held() -> dict[str, int]:
-    """MiB by the system's own account of this process."""
+    """Return this process's memory in MiB, as the system counts it."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return {line.split(":")[0]: int(line.split()[1]) // 1024 for line in lines if line.startswith(("VmRSS", "VmHWM"))}
 

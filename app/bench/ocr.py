@@ -42,7 +42,7 @@ _EFFECTS = ("clean", "noise", "turned", "columns", "columns, noise", "turned, no
 
 
 class Page(NamedTuple):
-    """A rendered page and what it is made of."""
+    """A rendered page and its properties."""
 
     language: str
     font: str
@@ -124,7 +124,7 @@ def _by_tesseract(picture: Image.Image, page: Page, folder: Path) -> str:
 
 
 def main() -> None:
-    """Read the pages and print what came out."""
+    """Read the pages, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=60)
     parser.add_argument("--tesseract", action="store_true")

@@ -45,7 +45,7 @@ class Trigrams:
     """The search with FTS5's tokenizer for texts without spaces: each three characters are a word."""
 
     def __init__(self, file: Attachment, size: int = SIZE) -> None:
-        """An index in memory."""
+        """Index the file in memory."""
         self._places = cut(file.text, size)
         self._connection = sqlite3.connect(":memory:")
         self._connection.execute("CREATE VIRTUAL TABLE passage USING fts5 (words, tokenize = 'trigram')")
@@ -53,7 +53,7 @@ class Trigrams:
         self._connection.executemany("INSERT INTO passage (rowid, words) VALUES (?, ?)", texts)
 
     def best(self, question: str, most: int = MOST) -> list[Passage]:
-        """Return the passages that hold most of the question's words, or of its trigrams where it has no spaces."""
+        """Return the passages with most of the question's words, or of its trigrams if it has no spaces."""
         runs = _RUN.findall(unicodedata.normalize("NFKC", question))
         terms = [term for run in runs for term in ([run] if run.isascii() else _trigrams(run))]
         query = "SELECT rowid FROM passage WHERE passage MATCH ? ORDER BY bm25(passage) LIMIT ?"
@@ -81,7 +81,7 @@ WAYS: dict[str, Make] = {
 
 
 def texts() -> dict[str, Attachment]:
-    """The five texts by the names that the questions call them."""
+    """Return the five texts, by the names that the questions use."""
     window = ET.parse(HEADSTART / "ui" / "i18n" / "headstart_zh_CN.ts").iter("translation")  # noqa: S314 - our own
     workshop = (BENCH / "long_texts" / "workshop.txt").read_text(encoding="utf-8")
     turtle = importlib.util.find_spec("turtle")
@@ -98,13 +98,13 @@ def texts() -> dict[str, Attachment]:
 
 
 def questions() -> list[dict[str, Any]]:
-    """Text, question, and words that only a passage with the answer holds."""
+    """Return text, question, and words that only a passage with the answer has."""
     found: list[dict[str, Any]] = tomllib.loads((BENCH / "passages.toml").read_text(encoding="utf-8"))["question"]
     return found
 
 
 def measure(make: Make) -> dict[str, Any]:
-    """Answers found among the best one, three and five, of the questions in usual words and of those on each text."""
+    """Return how many answers are in the best passage, the best three and five, by wording and by text."""
     known, asked = texts(), [question for question in questions() if not question.get("other_words")]
     started = time.perf_counter()
     indexes = {name: make(file) for name, file in known.items()}
@@ -133,14 +133,14 @@ def _has_answer(question: dict[str, Any], passage: str) -> bool:
 
 
 class _Direct:
-    """Reads files in this process."""
+    """A reader of files in this process."""
 
     def read(self, path: Path, start: int, _is_wanted: Callable[[], bool]) -> Iterator[folder_files.FileSection]:
         return folder_files.pieces(path, start)
 
 
 def measure_folders() -> dict[str, Any]:
-    """Answers found among the best five: in all, by text, and of the questions in other words."""
+    """Return how many answers are in the best five passages: in all, by text, and for questions in other words."""
     model = find_model()
     assert model, "install all-minilm-l6-v2 first"
     embedder, counts = EngineEmbedder(model, in_background=False), dict[str, Counter[str]]()
@@ -173,7 +173,7 @@ def measure_folders() -> dict[str, Any]:
 
 
 class _Asking:
-    """An embedder that turns another text than the given one into a vector, for a search without words."""
+    """An embedder that replaces the given text by another one, for a search without words."""
 
     def __init__(self, embedder: EngineEmbedder, question: str) -> None:
         self.name, self._embedder, self._question = embedder.name, embedder, question
@@ -187,12 +187,12 @@ def _counts(ranks: list[int]) -> list[int]:
 
 
 def _flat(text: str) -> str:
-    """Lines and Chinese texts are broken anywhere."""
+    """Join the lines of a text, as lines and Chinese texts break anywhere."""
     return " ".join(text.split())
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
-    """A row for each way, in Markdown."""
+    """Return a Markdown row for each way."""
     heads = [f"in the best {most}" if most > 1 else "in the best" for most in RANKS]
     lines = [f"| | {' | '.join(heads)} |", f"| :-- |{' --: |' * len(heads)}"]
     for way, figures in found.items():

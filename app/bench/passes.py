@@ -41,7 +41,7 @@ _LLAMA_ROOM = 256  # tokens beyond the context
 
 
 def main() -> int:
-    """Time, and print what came of it."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a model folder, or the name of an installed model")
     parser.add_argument("--sizes", default="1,2,4,6,8,12", help="tokens a pass, with commas")
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def _ms(call: Callable[[], object]) -> float:
-    """Milliseconds of the faster of some calls, the first of which is not counted."""
+    """Return the milliseconds of the faster of some calls; the first call is not counted."""
     best = np.inf
     for number in range(_REPEATS):
         started = time.perf_counter()
@@ -112,7 +112,7 @@ def _ms(call: Callable[[], object]) -> float:
 
 
 def _reading(kernels: Library, rooms: Sequence[Bytes], threads: int) -> Callable[[], float]:
-    """Read all rooms, those that follow each other in memory at once: threads wait for each other after a read."""
+    """Read all rooms, neighbours in memory at once, because threads wait for each other after a read."""
     joined: list[tuple[int, int]] = []
     for start, size in sorted((room.ctypes.data, room.nbytes) for room in rooms):
         if joined and sum(joined[-1]) == start:
@@ -156,7 +156,7 @@ def _passes(runner: BranchingRunner, tokens: int) -> Callable[[], float]:
 
 @contextmanager
 def _llama(server: llama.Command, file: Path, context: int) -> Iterator[Callable[[], float]]:
-    """Run a server; what it yields returns the milliseconds of a token behind such a context."""
+    """Context manager with a running server. It gives a function that returns the milliseconds of a token."""
     with llama.serve(server, file, context + _LLAMA_ROOM) as client:
         order = {"prompt": "word " * context, "n_predict": _LLAMA_TOKENS, "ignore_eos": True, "cache_prompt": True}
 
@@ -190,7 +190,7 @@ def _report(times: dict[str, dict[int, list[float]]], read: int) -> dict[str, ob
 
 
 def _ratio(first: Sequence[float], second: Sequence[float]) -> dict[str, float | None]:
-    """Return the time of the first in multiples of the second, turn by turn."""
+    """Return the first times divided by the second, turn by turn."""
     each = [mine / other for mine, other in zip(first, second, strict=False)]
     interval = bootstrap_interval(each)
     return {

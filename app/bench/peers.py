@@ -112,7 +112,7 @@ class EagleSource:
 
 @contextmanager
 def failures_told(program: str) -> Iterator[None]:
-    """Raise PeerError for what OpenVINO GenAI raises while inside."""
+    """Context manager that turns OpenVINO GenAI's errors into PeerError."""
     try:
         yield
     except RuntimeError as error:
@@ -122,7 +122,7 @@ def failures_told(program: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class AssistedSource:
-    """`target` and `draft` are the source weights: a Hugging Face folder each, or a .gguf file."""
+    """Transformers' assisted generation. `target`, `draft`: source weights, as Hugging Face folders or .gguf files."""
 
     target: Path | None
     draft: Path | None = None
@@ -153,14 +153,14 @@ class AssistedSource:
 
 
 def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> TimedAnswer:
-    """The child measures the time, without the pipe."""
+    """Answer in the child, which measures the time without the pipe."""
     stops = sorted(options.stop_ids)
     said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
     return TimedAnswer(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
 
 
 def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
-    """One line to the child, one line back. Raises PeerError with the child's reason, or that it has ended."""
+    """Send one line to the child, and return its reply. Raises PeerError with its reason, or if it has ended."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -178,7 +178,7 @@ def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[st
 
 @dataclass(frozen=True)
 class LlamaSource:
-    """llama.cpp's server and the models in its own format; needs `server` and `target`.
+    """llama.cpp's server with models in its own format; needs `server` and `target`.
 
     Each setting takes memory for weights of its own: llama.cpp arranges them anew for the processor. EAGLE-3, MTP and
     DFlash do not race: each needs a head that was trained for the model, in llama.cpp's format.
@@ -224,7 +224,7 @@ class LlamaSource:
 def _answer_anew(
     serve: Callable[[], AbstractContextManager[httpx.Client]], options: PeerOptions, ids: list[int]
 ) -> TimedAnswer:
-    """Answer in a new server: one that has answered this prompt before would copy its answer."""
+    """Answer in a new server; one that has answered this prompt would copy its answer."""
     with serve() as client:
         return llama.complete(client, options, ids, cache_prompt=False)
 
@@ -372,7 +372,7 @@ class RaceClock:
         self.say(heat_line(bench_heat(0, heat)))
 
     def tell(self) -> None:
-        """Say how many answers are there, and how long the others will take."""
+        """Report how many answers are done, and how long the rest will take."""
         left = (time.monotonic() - self.started) / self.done * (self.planned - self.done)
         self.say(f"{self.done} of {self.planned} answers; about {left / 60:.0f} min left")
 
@@ -382,7 +382,7 @@ def _figures(result: BenchResult) -> dict[str, object]:
 
 
 def _head(name: str, target: library.Model) -> Path:
-    """The folder of an installed EAGLE-3 head, or of a pair that has one."""
+    """Return the folder of an installed EAGLE-3 head, or of a pair with one."""
     found = library.find(name)
     head = found.draft if isinstance(found, library.Pair) else found
     if not head.manifest.is_eagle:
@@ -392,7 +392,7 @@ def _head(name: str, target: library.Model) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code."""
+    """Run the program. Return the exit code."""
     command = Command(race_peers, local_engine.load_measured)
     command.help = __doc__
     return execute(command, "peers.py", arguments)

@@ -1,4 +1,4 @@
-"""A window on a profile of its own, and how late its thread is, for measurements."""
+"""A window on a temporary profile, and the delay of its thread, for measurements."""
 
 import argparse
 import os
@@ -31,24 +31,24 @@ _LOAD_S = 300
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """A parser whose help begins with the first line of a program's docstring."""
+    """Return a parser whose help begins with the first line of a program's docstring."""
     return argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
 
 
 def make_application() -> QApplication:
-    """An application that needs no screen."""
+    """Create an application that needs no screen."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     return QApplication(sys.argv[:1])
 
 
 def toy_model(_settings: Settings) -> Loadable:
-    """Return what is loaded where the toy engine stands in the place of models."""
+    """Return the models of the toy engine."""
     return Loadable("toy", LoadOptions(Path("toy")))
 
 
 @contextmanager
 def own_home(kept: Path | None = None, *, with_models: bool = False) -> Iterator[Path]:
-    """A profile that is thrown away, or `kept`; with the installed models where they are needed."""
+    """Context manager with a temporary profile, or `kept`, and with the installed models if they are needed."""
     models = paths.models_folder()
     with tempfile.TemporaryDirectory(prefix="headstart-bench-") as folder:
         home = kept or Path(folder)
@@ -61,9 +61,9 @@ def own_home(kept: Path | None = None, *, with_models: bool = False) -> Iterator
 
 @contextmanager
 def opened(application: QApplication, model: str = "", tokens: int = 0) -> Iterator[Program]:
-    """The window with its chat page and a loaded model, the toy where none is named, on the profile in $HEADSTART_HOME.
+    """Context manager with the window and a loaded model, or the toy, on the profile in $HEADSTART_HOME.
 
-    Raises TimeoutError where the model is not loaded in time.
+    Raises TimeoutError if the model is not loaded in time.
     """
     toy = None if model else EngineSource(PROGRAM, toy_model)
     program = Program(application, open_store(paths.history_folder()), toy)
@@ -86,7 +86,7 @@ def opened(application: QApplication, model: str = "", tokens: int = 0) -> Itera
 
 
 class Heartbeat(QObject):
-    """A timer that notes how much later than it should it beats."""
+    """A timer that notes the delay of each of its beats."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,12 +96,12 @@ class Heartbeat(QObject):
         self._timer.timeout.connect(self._beat)
 
     def start(self) -> None:
-        """From now on."""
+        """Begin to note delays."""
         self._last = time.perf_counter()
         self._timer.start()
 
     def stop(self) -> Figures:
-        """Return how late half of all beats were at most, 99 of 100, and the latest."""
+        """Return the median delay of a beat, its 99th percentile, and its maximum."""
         self._timer.stop()
         late = sorted(self._late_ms)
         return {
@@ -120,7 +120,7 @@ class Heartbeat(QObject):
 
 
 def timed(act: Callable[[], object], repeats: int) -> Figures:
-    """Median and worst of some runs."""
+    """Return the median and the worst time of some runs."""
     return summary(milliseconds(act) for _ in range(repeats))
 
 
@@ -132,11 +132,11 @@ def milliseconds(act: Callable[[], object]) -> float:
 
 
 def summary(values: Iterable[float]) -> Figures:
-    """Median and worst."""
+    """Return the median and the worst of some values."""
     known = list(values)
     return {"median_ms": round(statistics.median(known), 1), "worst_ms": round(max(known), 1)}
 
 
 def resident_mb(process: psutil.Process | None = None) -> float:
-    """The memory of a process, of this one where none is named."""
+    """Return the memory of a process, by default of this one."""
     return round(float((process or psutil.Process()).memory_info().rss) / 2**20, 2)

@@ -37,7 +37,7 @@ KINDS = ("plain", "calls", "schema")
 
 
 def body_of(route: str, kind: str, text: str, model: str, tokens: int) -> dict[str, Any]:
-    """Return a greedy request of a question. Its answer may call a tool, or keeps to a schema, by `kind`."""
+    """Return a greedy request for a question. By `kind`, its answer may call a tool, or follows a schema."""
     turns = [{"role": "user", "content": text}]
     function = {"name": "get_weather", "description": "Get the weather of a city", "parameters": _CITY}
     if route == "responses":
@@ -106,7 +106,7 @@ def race(
 
 
 def resends(client: httpx.Client, url: str, tokens: int, repeats: int) -> dict[str, object]:
-    """Return the seconds to the first token of conversations of about so many tokens, and of their second requests."""
+    """Return the seconds to the first token for conversations of about so many tokens, and for their next requests."""
     model = client.get(f"{url}/v1/models").raise_for_status().json()["data"][0]["id"]
     times = [tuple(_first_tokens(client, url, model, tokens, number)) for number in range(repeats)]
     firsts, seconds = ([each[at] for each in times] for at in (0, 1))

@@ -37,7 +37,7 @@ _Take = Callable[[str], None]
 
 
 def chat(showcase: Showcase, take: _Take) -> None:
-    """Code with token colours and live figures, as the answer ends."""
+    """Take code with token colours and live figures, at the end of an answer."""
     program = showcase.program
     _open_chat(showcase, TALKS[-1].title)
     _press(showcase, "origins", "live", "regenerate")
@@ -48,7 +48,7 @@ def chat(showcase: Showcase, take: _Take) -> None:
 
 
 def search(showcase: Showcase, take: _Take) -> None:
-    """Hits in all chats, and one of them opened."""
+    """Take hits in all chats, and one of them opened."""
     sidebar = showcase.program.window.sidebar
     sidebar.search.setText("tuple")
     showcase.settle()
@@ -60,14 +60,14 @@ def search(showcase: Showcase, take: _Take) -> None:
 
 
 def models(showcase: Showcase, take: _Take) -> None:
-    """Show what is installed."""
+    """Take the installed models."""
     _press(showcase, "models")
     take("models")
     _press(showcase, "stop")
 
 
 def bench(showcase: Showcase, take: _Take) -> None:
-    """The last result."""
+    """Take the last benchmark."""
     _measure(showcase)
     area = showcase.program.window.bench.findChild(QScrollArea)
     assert area
@@ -77,14 +77,14 @@ def bench(showcase: Showcase, take: _Take) -> None:
 
 
 def tune(showcase: Showcase, take: _Take) -> None:
-    """Show what tuning found, and why."""
+    """Take the results of tuning, with the reasons."""
     _tune(showcase)
     take("tune")
     _press(showcase, "stop")
 
 
 def race(showcase: Showcase, take: _Take) -> None:
-    """Both lanes at their end, with the proof."""
+    """Take both lanes at their end, with the comparison."""
     _race(showcase)
     take("race")
     _press(showcase, "stop")
@@ -92,7 +92,7 @@ def race(showcase: Showcase, take: _Take) -> None:
 
 
 def preferences(showcase: Showcase, take: _Take) -> None:
-    """Show how far is guessed ahead."""
+    """Take the settings of speculation."""
     _press(showcase, "preferences")
     dialog = next(each for each in showcase.program.window.findChildren(PreferencesDialog) if each.isVisible())
     dialog.list.setCurrentRow(_GUESSING_AHEAD)
@@ -101,7 +101,7 @@ def preferences(showcase: Showcase, take: _Take) -> None:
 
 
 def chinese(showcase: Showcase, take: _Take) -> None:
-    """A chat in Simplified Chinese."""
+    """Take a chat in Simplified Chinese."""
     translation = Translation(make_application())
     for language in ("zh_CN", "en"):
         showcase.program.settings.change(language=language)
@@ -118,7 +118,7 @@ SCENES = {scene.__name__: scene for scene in (chat, search, models, bench, tune,
 
 
 def main() -> None:
-    """Take them all, or some."""
+    """Take all pictures, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--output", type=Path, default=ROOT / "app" / "docs")
     parser.add_argument("--only", nargs="+", choices=SCENES, default=tuple(SCENES))
@@ -178,14 +178,14 @@ def _open_chat(showcase: Showcase, title: str) -> None:
 
 
 def _press(showcase: Showcase, *commands: str) -> None:
-    """Do these commands of the menus."""
+    """Trigger these commands of the menus."""
     for name in commands:
         showcase.program.window.actions_by_name[name].trigger()
         showcase.settle()
 
 
 def _measure(showcase: Showcase) -> None:
-    """A small benchmark, to its end."""
+    """Run a small benchmark to its end."""
     _press(showcase, "bench")
     page = showcase.program.window.bench
     page.form.extent.setCurrentIndex(1)
@@ -206,7 +206,7 @@ def _tune(showcase: Showcase) -> None:
 
 
 def _race(showcase: Showcase) -> None:
-    """Both lanes, and their replay, to the end."""
+    """Race both lanes, and play their replay to the end."""
     _press(showcase, "race")
     page = showcase.program.window.race
     page.start.click()
@@ -215,7 +215,7 @@ def _race(showcase: Showcase) -> None:
 
 
 def _film(showcase: Showcase, path: Path) -> None:
-    """The window while the last answer of the last chat is written anew, with marks and live figures."""
+    """Film the window while the last answer of the last chat is written again, with marks and live figures."""
     showcase.reopen("replay")
     _open_chat(showcase, TALKS[-1].title)
     _press(showcase, "origins", "live")
@@ -235,7 +235,7 @@ def _film(showcase: Showcase, path: Path) -> None:
 
 
 def _take(showcase: Showcase, path: Path) -> None:
-    """The window with what stands before it, in both themes."""
+    """Save the window and its front dialog in both themes."""
     for theme, ending in (("light", ""), ("dark", "-dark")):
         showcase.program.settings.change(theme=theme)
         for _ in range(2):  # what is laid out may ask for another layout
@@ -248,7 +248,7 @@ def _take(showcase: Showcase, path: Path) -> None:
 
 
 def _seen(window: QWidget) -> QPixmap:
-    """The window, and dimmed behind the dialog in front of it where there is one."""
+    """Return a picture of the window, dimmed behind its front dialog if there is one."""
     picture = window.grab()
     fronts = [each for each in window.findChildren(QDialog) if each.isVisible()]
     if fronts:

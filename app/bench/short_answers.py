@@ -1,4 +1,4 @@
-"""Times the beginnings of answers, with guesses and without: what an answer of so few tokens gains or loses.
+"""Times the beginnings of answers with and without guesses: the gain or loss of a short answer.
 
 `python app/bench/short_answers.py MODEL [--prompts 3] [--repeats 3] [--lengths 8,12,16,24,32]` writes the beginning of
 an answer to so many prompts of each class, plainly and in automatic mode, in turns, each from a cold cache. An answer
@@ -33,7 +33,7 @@ _SLOWER = 0.97  # of plain decoding: below this, an answer counts as slower
 
 @dataclass(frozen=True)
 class Beginning:
-    """The tokens of the beginning of an answer, and the seconds from the request to each."""
+    """The first tokens of an answer, and the seconds from the request to each."""
 
     tokens: Sequence[int]
     seconds: Sequence[float]
@@ -43,7 +43,7 @@ Written = tuple[Beginning, Beginning]  # without guesses and with them
 
 
 def main() -> int:
-    """Time, and print what came of it. The exit code is 1 if a text differs."""
+    """Measure, and print the results. Return 1 if a text differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="the name of an installed model, or of a pair")
     parser.add_argument("--prompts", type=int, default=3, help="of each class")

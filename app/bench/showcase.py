@@ -37,7 +37,7 @@ SIZE = BenchSize(prompts=1, tokens=32, repeats=2, with_peer=True)
 
 @dataclass(frozen=True)
 class Talk:
-    """A chat: what was asked, how long ago, and where it is kept."""
+    """A chat: its questions, its age, and its place."""
 
     title: str
     questions: tuple[str, ...]
@@ -77,7 +77,7 @@ TALKS = (
 
 
 class Showcase:
-    """The window on such a profile; HEADSTART_HOME says where that is."""
+    """The window on such a profile, at HEADSTART_HOME."""
 
     program: Program
 
@@ -87,7 +87,7 @@ class Showcase:
         self._open(mode)
 
     def talk(self) -> None:
-        """Have every chat, then let it be as old as it says."""
+        """Have every chat, then set its age."""
         for talk in TALKS:
             self.program.chats.open_new()
             session = self.program.chat_controller.session
@@ -106,12 +106,12 @@ class Showcase:
         self._open(self._mode)
 
     def reopen(self, mode: str = "play") -> None:
-        """End and start again, as after a change that the next start follows."""
+        """Restart the window, as after a setting that needs it."""
         self.program.window.close()
         self._open(mode)
 
     def settle(self, until: Callable[[], bool] = lambda: True) -> None:
-        """Let the window do what is due, and go on until something holds."""
+        """Run the event loop until a condition holds."""
         end = time.monotonic() + _LIMIT
         while True:
             loop = QEventLoop()
@@ -134,7 +134,7 @@ class Showcase:
 
 
 def install() -> None:
-    """The models of the recording: true manifests, and files of the true size without content."""
+    """Install the models of the recording: real manifests, and files of the real size without content."""
     known: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))
     for name, part in known.items():
         folder = paths.models_folder() / name
@@ -153,7 +153,7 @@ def install() -> None:
 
 
 def note_models() -> None:
-    """Keep what `install` needs of the models that are installed."""
+    """Store the manifests that `install` needs."""
     root = paths.models_folder()
     known: dict[str, object] = {}
     # Not rglob: a model may be a link to one that is elsewhere.

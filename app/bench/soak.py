@@ -30,7 +30,7 @@ _QUESTIONS = (
 
 
 class Soak(QObject):
-    """Asks again as soon as an answer has ended, until enough were given or the time is over."""
+    """Asks again as soon as an answer has ended, until the number or the time is reached."""
 
     def __init__(self, program: Program, answers: int, seconds: float) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Soak(QObject):
         program.chat_controller.answered.connect(self._take)
 
     def run(self) -> None:
-        """Returns when it is over."""
+        """Run until the end."""
         self.samples.append(_sample(self._program, 0))
         QTimer.singleShot(0, self, self._ask)
         self._loop.exec()
@@ -102,7 +102,7 @@ def _soaked(program: Program, given: argparse.Namespace) -> dict[str, object]:
 
 
 def slopes(samples: list[Sample]) -> dict[str, float]:
-    """Return how much more of each there is after 1,000 further answers, by least squares; needs two samples."""
+    """Return the growth of each figure in 1,000 further answers, by least squares; needs two samples."""
     answers = [sample["answers"] for sample in samples]
     return {
         name: round(1000 * statistics.linear_regression(answers, [sample[name] for sample in samples]).slope, 3)
@@ -111,7 +111,7 @@ def slopes(samples: list[Sample]) -> dict[str, float]:
 
 
 def _sample(program: Program, answers: int) -> Sample:
-    """Return what both processes hold after so many answers."""
+    """Return the figures of both processes after so many answers."""
     found: Sample = {"answers": answers}
     for name, process in (("window", psutil.Process()), ("engine", psutil.Process(program.link.pid))):
         found[f"{name}_mb"] = resident_mb(process)

@@ -1,4 +1,4 @@
-"""The time of a start until one can type, the window's memory then, and its parts. Each start is a process.
+"""The time from a start until one can type, the window's memory then, and its parts. Each start is a process.
 
 `python -m bench.start_cost` measures one, with `app` on the path of modules.
 """
@@ -35,7 +35,7 @@ def starts(home: Path, repeats: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Do in the measured process what `headstart` does, and then type one letter."""
+    """Do in the measured process what `headstart` does, then type one letter."""
     from PySide6.QtCore import QTimer
     from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QApplication

@@ -1,4 +1,4 @@
-"""An engine's process that records what real models say and measure, or plays it again without them.
+"""An engine's process that records the answers of real models, or plays them again without models.
 
 python -m bench.tape record FILE    everything is passed on to the real engine and written down
 python -m bench.tape play FILE      the same orders get the same reports, each figure as it was measured
@@ -25,31 +25,31 @@ _PACE = 0.01  # seconds a round, played: the window shall show it growing
 
 
 class Tape:
-    """The recorded answers by request; written whenever they grow."""
+    """The recorded answers by request, saved whenever they grow."""
 
     def __init__(self, path: Path) -> None:
-        """An empty one where there is no file yet."""
+        """Read a file; an empty tape if there is none."""
         self._path = path
         self._content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
     def get(self, kind: str, key: object) -> Any:
-        """Return what was put; None where nothing was."""
+        """Return the stored value; None if there is none."""
         return self._content.get(kind, {}).get(json.dumps(key, ensure_ascii=False))
 
     def put(self, kind: str, key: object, value: object) -> None:
-        """Keep it."""
+        """Store a value."""
         self._content.setdefault(kind, {})[json.dumps(key, ensure_ascii=False)] = to_data(value)
         text = json.dumps(_rounded(self._content), ensure_ascii=False, separators=(",", ":"))
         self._path.write_text(text.replace('},{"type"', '},\n{"type"') + "\n", encoding="utf-8")
 
 
 def said_in(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Return the key of an answer: a message may have more fields than when the tape was made."""
+    """Return the key of an answer, by the fields that messages had when the tape was made."""
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
 class _TapedEngine:
-    """Implements Engine: answers from a tape, or another engine's that are kept on it."""
+    """Implements Engine: answers from a tape, or another engine's answers, which it records."""
 
     def __init__(self, tape: Tape, facts: ModelInfo, engine: Any = None, *, in_time: bool = False) -> None:
         self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
@@ -76,10 +76,10 @@ class _TapedEngine:
 
 
 class RecordedModels(LocalModels):
-    """The models of this computer, with a tape running."""
+    """The models of this computer, recorded on a tape."""
 
     def __init__(self, tape: Tape) -> None:
-        """Loads nothing yet."""
+        """Load nothing yet."""
         super().__init__()
         self._tape = tape
 
@@ -111,10 +111,10 @@ class RecordedModels(LocalModels):
 
 
 class Playing:
-    """Implements Models: what a tape has of them."""
+    """Implements Models: the models on a tape."""
 
     def __init__(self, tape: Tape, *, in_time: bool) -> None:
-        """`in_time`: a round takes as long as it took."""
+        """`in_time`: a round takes as long as in the recording."""
         self._tape, self._in_time = tape, in_time
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:  # noqa: ARG002
@@ -148,7 +148,7 @@ class Playing:
 
 
 def _rounded(value: Any) -> Any:
-    """Times to the hundredth of a millisecond: no figure shows more."""
+    """Round times to the hundredth of a millisecond, as no figure shows more."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):

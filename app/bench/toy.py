@@ -227,7 +227,7 @@ class ToyModels:
         return found
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """Return what a toy of this name was told."""
+        """Return the stored tuning of a toy with this name."""
         data = _kept(options).get(_TUNED)
         found: Findings | None = from_data(Findings, data) if data else None
         return found
@@ -237,7 +237,7 @@ class ToyModels:
 
 
 def _count(request: GenerationRequest | None, text: str = "") -> int:
-    """Toy tokens: one for each word and each role, of messages, the tools that are offered, and a text."""
+    """Count toy tokens: one for each word and each role, in messages, offered tools, and a text."""
     said, offered = list[str](), list[str]()
     if isinstance(request, PromptRequest):
         text += str(request.prompt)
@@ -249,7 +249,7 @@ def _count(request: GenerationRequest | None, text: str = "") -> int:
 
 
 def _thoughts(last: Message) -> list[str]:
-    """Return the words of the thinking that a message asks for, or of the rest of it if it is to be continued."""
+    """Return the words of the requested thinking, or of its rest if it is continued."""
     count = 5 if last.thinking and not last.content else 0
     if last.content.startswith("toy: think "):
         count = int(last.content.split()[2])
@@ -304,7 +304,7 @@ def step_of(pieces: tuple[Piece, ...], timing: Timing) -> Step:
 
 
 def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
-    """Return the scores of a step by a model that is sure of each token."""
+    """Return the scores of a step's tokens, each of which is certain."""
     starts = accumulate((len(piece.text) for piece in step.pieces), initial=shown)
     tokens = [Likelihood(tuple(piece.text.encode()), 0.0) for piece in step.pieces]
     return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
@@ -338,7 +338,7 @@ def _kept(load: LoadOptions) -> Measurements:
 
 
 def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
-    """Carries out Bench orders; the times are real ones, of words instead of tokens. There is no cache to forget."""
+    """Return a function for Bench orders. Times are real, of words instead of tokens; there is no cache to forget."""
     machine = Machine(
         device="An engine without a model",
         cores=os.cpu_count() or 1,

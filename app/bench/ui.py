@@ -47,14 +47,14 @@ PROMPT = (
 
 
 class UpdateCost(NamedTuple):
-    """The cost of one update. Processor time remains comparable on a machine that others use."""
+    """The cost of one update. Processor time stays comparable on a busy machine."""
 
     wall_ms: float
     cpu_ms: float
 
 
 class TranscriptCost:
-    """Updates while an answer grows, opening a chat, jumping in it."""
+    """Costs of updates while an answer grows, of opening a chat, and of jumps in it."""
 
     def __init__(self, application: QApplication) -> None:
         self._application = application
@@ -63,7 +63,7 @@ class TranscriptCost:
         self.streaming(2, 100)  # warms lexers and fonts
 
     def opening(self, count: int, tokens: int) -> Figures:
-        """Milliseconds to the first paint of a chat, and until everything near is built."""
+        """Return the milliseconds to the first paint of a chat, and until everything near is built."""
         window, chat = self._window(), contents(count, tokens)
         started, spent = time.perf_counter(), time.process_time()
         window.show_chat(chat)
@@ -77,7 +77,7 @@ class TranscriptCost:
         return {"first_paint_ms": first, "first_paint_cpu_ms": cpu, "settled_ms": settled, "jump_ms_max": max(jumps)}
 
     def streaming(self, count: int, tokens: int, already: int = 0) -> Figures:
-        """Milliseconds of each update (text, layout and paint) while an answer grows that had `already` tokens."""
+        """Return the milliseconds of each update while an answer grows that had `already` tokens."""
         window = self._window()
         window.show_chat([*contents(count, tokens), MessageContent("live", "assistant", "")])
         self._settle()
@@ -130,7 +130,7 @@ class TranscriptCost:
 def jumping(
     area: QAbstractScrollArea, jumps: int, paint: Callable[[], object], rest: Callable[[], object] = lambda: None
 ) -> list[float]:
-    """Milliseconds of each jump from top to bottom, painted; `rest` between two of them is not counted."""
+    """Return the milliseconds of each painted jump from top to bottom, without the `rest` between two."""
     bar, spent = area.verticalScrollBar(), []
     for part in range(jumps + 1):
         started = time.perf_counter()
@@ -142,7 +142,7 @@ def jumping(
 
 
 def searching(program: Program, repeats: int, queries: Mapping[str, str] = QUERIES) -> dict[str, Figures]:
-    """Milliseconds from a query to its last hit in the window's thread, by kind of query."""
+    """Return the milliseconds from a query to its last hit, by kind of query."""
     found = ChatSearch(program.store.path.parent)
 
     def search(query: str) -> None:
@@ -164,7 +164,7 @@ def searching(program: Program, repeats: int, queries: Mapping[str, str] = QUERI
 
 
 def listing(program: Program, application: QApplication, repeats: int) -> dict[str, Figures]:
-    """Milliseconds to read, list and paint all chats, one chat more, and those with a tag."""
+    """Return the milliseconds to read, list and paint all chats, one more chat, and those with a tag."""
     sidebar, chats, store = program.window.sidebar, program.chats, program.store
 
     def show(act: Callable[[], object]) -> None:
@@ -184,7 +184,7 @@ def listing(program: Program, application: QApplication, repeats: int) -> dict[s
 
 
 def starting(home: Path, repeats: int) -> Figures:
-    """Return what starts on this profile take."""
+    """Return the times of starts on this profile."""
     runs = starts(home, repeats)
     return {**summary(run["ready_ms"] for run in runs), "rss_mb": max(run["rss_mb"] for run in runs)}
 
@@ -247,7 +247,7 @@ def _streaming(program: Program) -> dict[str, float | int]:
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """Return a table of what was measured, beside what was asked for."""
+    """Return a table of the results beside the requirements."""
     lines = ["| measured | asked for | found |", "| :-- | --: | --: |"]
     lines += [f"| {what} | {goal} | {value} |" for what, goal, value in _rows(found)]
     return "\n".join(lines)

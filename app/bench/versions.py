@@ -86,7 +86,7 @@ def _race_checkouts(given: argparse.Namespace) -> dict[str, _Summary]:
 
 
 def _times(checkout: Path, command: list[str], home: Path) -> _Times:
-    """Run one benchmark in a home that only this checkout writes to, so that what it learns stays its own."""
+    """Run one benchmark with a home of this checkout's own, so that nothing learned is shared."""
     home.mkdir(exist_ok=True)
     file = home / "bench.json"
     flags = [*command, "--repeats", "1", "--peer", "none", "--contestants", ",".join(_NAMES), "--json", str(file)]
@@ -115,7 +115,7 @@ def _race_models(given: argparse.Namespace) -> dict[str, object]:
 
 
 def _modes(name: str, called: str, tokens: int, stack: ExitStack) -> tuple[OwnMode, OwnMode]:
-    """Plain decoding of a model, and its automatic mode under another name."""
+    """Return a model's plain decoding, and its automatic mode under another name."""
     choice = library.choose(name)
     options = LoadOptions(choice.target.folder, choice.draft_folder)
     engine = stack.enter_context(closing(load(resolve(options))))
@@ -140,7 +140,7 @@ def _report(scores: _Scores, prompts: Sequence[BenchPrompt]) -> dict[str, dict[s
 
 
 def _compared(timed: Sequence[dict[str, float | None]], first: str, second: str) -> _Summary:
-    """Return how many times as fast the first one is."""
+    """Return the first speed divided by the second."""
     return _summary([slow / quick for each in timed if (slow := each[second]) and (quick := each[first])])
 
 

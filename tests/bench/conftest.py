@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def llama_server(tmp_path: Path) -> Path:
-    """A program that can be started as llama.cpp's server is; it writes its processes' numbers beside itself."""
+    """A stand-in for llama.cpp's server; it writes its processes' numbers beside itself."""
     program = tmp_path / "llama-server"
     script = Path(__file__).with_name("fake_llama_server.py")
     program.write_text(f'#!/bin/sh\necho $$ >> "$0.pids"\nexec "{sys.executable}" "{script}" "$@"\n')

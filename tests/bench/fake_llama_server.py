@@ -21,7 +21,7 @@ class Replies(BaseHTTPRequestHandler):
     slots: ClassVar[dict[int, list[int]]] = {}
 
     def do_GET(self) -> None:
-        """Say that the server is ready."""
+        """Report that the server is ready."""
         self._reply(200 if self.path == "/health" else 404, {"status": "ok"})
 
     def do_POST(self) -> None:
@@ -43,7 +43,7 @@ class Replies(BaseHTTPRequestHandler):
         self._reply(200, {"tokens": tokens, "timings": times})
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _reply(self, status: int, body: object) -> None:
         self.send_response(status)

@@ -58,7 +58,7 @@ def engine(options: LoadOptions) -> Iterator[LocalEngine]:
 
 @dataclass
 class FakePeer:
-    """Remembers nothing; every answer takes as long as was said, and from the `fails_at`-th on it fails."""
+    """A peer that remembers nothing. Every answer takes a given time; from the `fails_at`-th on, it fails."""
 
     name: str = "Other"
     ms: float = 200.0
@@ -89,14 +89,14 @@ class FakePeer:
 def measured(
     engine: LocalEngine, options: LoadOptions, *peers: ChatPeer, lengths: Sequence[int] = (LENGTH,), repeats: int = 1
 ) -> dict[str, dict[Before, FirstToken]]:
-    """The figures of the first length."""
+    """Return the figures of the first length."""
     result = measure_first_token(engine, FirstTokenPlan(options, lengths, repeats, peers))
     assert list(result.by_length) == list(lengths)
     return {name: dict(found) for name, found in result.by_length[lengths[0]].items()}
 
 
 def unread(found: FirstToken) -> int:
-    """Tokens that were read."""
+    """Return the number of tokens that were read."""
     assert found.reused is not None
     return found.prompt_tokens - found.reused
 

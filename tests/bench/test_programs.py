@@ -223,7 +223,7 @@ def test_models_take_turns_and_are_compared_by_kind(monkeypatch: pytest.MonkeyPa
 
     @dataclass(frozen=True)
     class Canned:
-        """Answers 11 tokens, each in the time that its name says, after a second."""
+        """A contestant that answers 11 tokens, each in the time that its name says, after a second."""
 
         name: str
         ms: float

@@ -25,7 +25,7 @@ OTHERS = {
 
 
 def tuned(module: ModuleType) -> set[str]:
-    """Names of numbers, and of tuples of numbers."""
+    """Return the names of numbers and of tuples of numbers in a module."""
     found = set()
     for name, value in vars(module).items():
         figures = value if isinstance(value, tuple) else (value,)

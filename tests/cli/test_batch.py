@@ -31,7 +31,7 @@ Captured = pytest.CaptureFixture[str]
 
 @dataclass
 class Place:
-    """A folder with prompts."""
+    """A folder with a file of prompts."""
 
     folder: Path
     load: RecordingLoad = field(default_factory=RecordingLoad)
@@ -306,7 +306,7 @@ def read_lines(folder: Path, *lines: str | bytes, defaults: LineDefaults = PLAIN
 
 
 def one(folder: Path, line: str, defaults: LineDefaults = PLAIN) -> PromptLine:
-    """The task of a good line."""
+    """Return the task of a good line."""
     (task,) = read_lines(folder, line, defaults=defaults)
     assert isinstance(task, PromptLine), task
     return task

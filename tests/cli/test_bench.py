@@ -43,7 +43,7 @@ SPEEDS = {
 
 
 def result() -> BenchResult:
-    """A race of three on two prompts, with figures that are easy to reckon."""
+    """A race of three contestants on two prompts, with simple figures."""
     parts = {"draft": 10.0, "verify": 85.0, "other": 5.0}
     heats = [
         Heat(prompt, name, repeat, TimedAnswer((1, 2, 3), 100.0, 2 * ms, 7, parts=parts))

@@ -38,7 +38,7 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture
 def say(engine: ScriptedEngine) -> Say:
-    """A function that types lines and returns the requests to the engine."""
+    """A function that types lines and returns the engine's requests."""
     session = begun(engine)
 
     def lines(*given: str) -> list[ConversationRequest]:
@@ -274,7 +274,7 @@ def history(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def typed(history: Path) -> Iterator[Type]:
-    """The lines that come of these keys."""
+    """Return the lines that these keys give."""
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
         pressed: PipeInput = keyboard
 

@@ -32,7 +32,7 @@ sys.exit(7)
 
 @pytest.fixture
 def model(headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The one installed model; no agent is installed."""
+    """The only installed model; no agent is installed."""
     write_model(headstart_home / "models" / "smol")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)

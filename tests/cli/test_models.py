@@ -114,7 +114,7 @@ def _flip_a_bit(path: Path) -> None:
 
 @pytest.fixture
 def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stands in for the exporter's program: it writes a model of the source's name. Returns what it was asked."""
+    """A stand-in for the exporter's program, which writes a model of the source's name; gives its requests."""
     asked: list[str] = []
     script = (
         "import sys; from pathlib import Path; from tests.stand_ins.model_folders import write_model\n"

@@ -48,7 +48,7 @@ PRELUDE = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
 
 
 class Terminal:
-    """A program on a pseudo terminal; `expect` waits for a text after those expected before."""
+    """A program on a pseudo terminal; `expect` waits for a text after the earlier expected ones."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", descriptor: int) -> None:
         self.output = ""
@@ -72,7 +72,7 @@ class Terminal:
         return self._child.wait(PATIENCE)
 
     def _read_more(self) -> bool:
-        """False once the program is gone and everything was read."""
+        """Read more output. Return False once the program has ended and everything was read."""
         if not select.select([self._descriptor], [], [], 0.05)[0]:
             return True
         try:
@@ -88,7 +88,7 @@ Start = Callable[..., AbstractContextManager[Terminal]]
 
 @pytest.fixture
 def start(headstart_home: Path) -> Start:
-    """Runs the program with a library of one model and these answers."""
+    """A function that runs the program with a library of one model and these answers."""
     write_model(headstart_home / "models" / "smol")
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Settings as flags, as /set values and as the request that comes of them; what is said of how a model is loaded."""
+"""Settings as flags, as values of /set, and in requests; remarks about loading."""
 
 import io
 import json
@@ -36,7 +36,7 @@ OWN = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of some model
 
 @pytest.fixture(autouse=True)
 def model(headstart_home: Path) -> None:
-    """The only one."""
+    """The only installed model."""
     write_model(headstart_home / "models" / "smol")
 
 

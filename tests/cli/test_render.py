@@ -33,7 +33,7 @@ def step(*pieces: Piece) -> Step:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rich takes standard output for a terminal of 16 colours."""
+    """Make rich treat standard output as a terminal of 16 colours."""
     for name in ("NO_COLOR", "COLORTERM", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
@@ -177,7 +177,7 @@ def double(x):
 
 
 def on_screen(output: str) -> list[str]:
-    """Return the lines that stay after colours, line feeds and erased lines."""
+    """Return the lines on screen after colours, line feeds and erased lines."""
     lines, row = [""], 0
     for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", output):
         if part == "\n":
@@ -198,7 +198,7 @@ def on_screen(output: str) -> list[str]:
 
 @pytest.fixture
 def view() -> Callable[..., list[str]]:
-    """The lines of a terminal of 30 columns after a text came in pieces."""
+    """Return the lines of a terminal of 30 columns after a text came in pieces."""
 
     def shown(text: str, *, markdown: bool, at_once: int) -> list[str]:
         output = io.StringIO()

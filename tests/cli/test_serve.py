@@ -64,7 +64,7 @@ def root(headstart_home: Path) -> Path:
 
 @contextmanager
 def served(*flags: str, script: str = SERVE) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """The program, once it answers, with the lines that it printed until then."""
+    """The program once it answers, with the lines that it has printed."""
     command = [sys.executable, "-c", script, "--port", "0", *flags]
     variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "app"), str(ROOT)])}
     with subprocess.Popen(
@@ -112,7 +112,7 @@ def told(*flags: str) -> str:
 
 
 def until_it_writes(answers: int) -> None:
-    """Wait for the only server to say so."""
+    """Wait until the only server reports an answer in progress."""
     wait_until(lambda: listing()[0]["models"][0]["answers"] == answers)
 
 
@@ -202,7 +202,7 @@ def test_alias_answers_for_its_model(root: Path, capsys: Captured) -> None:
 
 
 def log_of(count: int, *flags: str) -> list[str]:
-    """Return the log of a program that answers and refuses some requests, without times. It has `count` lines."""
+    """Return the log, of `count` lines and without times, of a program that answers and refuses some requests."""
     with served("--key", "mine", *flags) as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
         with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:

@@ -38,7 +38,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chat(*arguments: str, scripts: Sequence[Script] = (ADD, "It is 3.")) -> tuple[int, ScriptedEngine]:
-    """The exit code, and what the model was asked."""
+    """Chat with these scripts. Return the exit code, and the model's requests."""
     engine = ScriptedEngine(scripts)
     return main(["chat", "--model", "smol", *arguments], load=RecordingLoad(engine)), engine
 

@@ -39,7 +39,7 @@ KEPT = Row(DEFAULT, {"token of an answer": 70.0}, chosen=True)
 
 
 def findings(*stages: Stage) -> Findings:
-    """Return findings about a processor without a name."""
+    """Return findings about an unnamed processor."""
     return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages)
 
 
@@ -55,7 +55,7 @@ WON = Stage(
 
 
 class EngineHere:
-    """Tunes in this process, as the engine's process does."""
+    """An engine that tunes in this process, as the engine's process does."""
 
     def tune(self, request: TuneRequest, report: Callable[[TuneReport], None]) -> Findings:
         return LocalModels().tune(Tune(1, request), report, CancelEvent())
@@ -71,7 +71,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
-    """The requests to a tuner that has its findings ready."""
+    """The requests to a tuner with prepared findings."""
     asked: list[TuneRequest] = []
 
     def tune(request: TuneRequest, tell: Tell, _cancel: CancelEvent) -> tuple[Tuned, Findings]:

@@ -37,13 +37,13 @@ def missing(server: str, *files: Path) -> str:
 
 @contextmanager
 def running(server: str) -> Iterator[str]:
-    """The address of its API while it runs."""
+    """Context manager with the API's address of a running server."""
     with llama(GGUF) if server == LLAMA else _vllm() as address:
         yield f"{address}/v1"
 
 
 def install(server: str) -> None:
-    """Make its environment."""
+    """Create a server's environment."""
     if not GGUF.is_file():
         raise SystemExit("Run `headstart-export smollm2-135m-instruct` first: it fetches the weights.")
     folder = FOLDERS[server]
@@ -76,7 +76,7 @@ def _pip(server: str, *arguments: str) -> None:
 
 @contextmanager
 def llama(file: Path) -> Iterator[str]:
-    """The address of llama.cpp's server of a GGUF file."""
+    """Context manager with the address of llama.cpp's server for a GGUF file."""
     command = [str(_python(LLAMA)), str(Path(__file__).with_name("llama_server.py")), str(file), str(CONTEXT)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     server = subprocess.Popen(command, cwd=ROOT, env=USER_ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ import xllamacpp  # type: ignore[import-not-found]
 
 
 def main() -> None:
-    """Serve until nobody holds the other end any more."""
+    """Serve until standard input is closed."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = sys.argv[1]
     parameters.n_ctx = int(sys.argv[2])

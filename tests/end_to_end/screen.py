@@ -1,4 +1,4 @@
-"""A screen that nobody looks at, with a window manager, a keyboard and a mouse."""
+"""A virtual screen with a window manager, a keyboard and a mouse."""
 
 import contextlib
 import ctypes.util
@@ -24,13 +24,13 @@ Picture = NDArray[np.uint8]  # [height, width, 3], red first
 
 
 def missing() -> list[str]:
-    """Return what this machine lacks for such a screen."""
+    """Return which programs for a virtual screen are missing on this machine."""
     programs = [name for name in _PROGRAMS if not shutil.which(name)]
     return programs + [f"lib{name}" for name in _LIBRARIES if not ctypes.util.find_library(name)]
 
 
 def wait(until: Callable[[], object], what: str, seconds: float = _LONGEST) -> None:
-    """Look again and again; fail with `what` did not come."""
+    """Wait until a condition holds; fail with the message that `what` did not come."""
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
@@ -41,7 +41,7 @@ class Screen:
     """Use `open_screen`."""
 
     def __init__(self, display: str, memory: Path) -> None:
-        """`memory` is the file that has what is shown."""
+        """`memory` is the file with the picture on the screen."""
         plain = {name: value for name, value in os.environ.items() if name not in _OF_THE_DESKTOP}
         self.environment = {**plain, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_SESSION_TYPE": "x11"}
         self._memory = memory
@@ -59,7 +59,7 @@ class Screen:
         return count(self.picture(), colour)
 
     def widest(self, colour: str) -> int:
-        """The most pixels of exactly this colour in one row."""
+        """Return the most pixels of exactly this colour in one row."""
         return int(_where(self.picture(), colour).sum(axis=1).max())
 
     def keys(self, *names: str) -> None:
@@ -71,7 +71,7 @@ class Screen:
         self._do("type", "--clearmodifiers", "--delay", "15", text)
 
     def click(self, colour: str) -> None:
-        """Click into the topmost area of this colour, when there is one as wide as a button."""
+        """Click the topmost area of this colour that is as wide as a button, if there is one."""
         wait(lambda: self._topmost(colour), f"a button in {colour}")
         place = self._topmost(colour)
         assert place
@@ -86,7 +86,7 @@ class Screen:
         return self._asked("getwindowfocus", "getwindowpid") == str(process)
 
     def save(self, path: Path) -> None:
-        """The picture as PNG, for whoever wonders what went wrong."""
+        """Save the screen as PNG, to find the cause of a failure."""
         picture = self.picture()
         height, width, _ = picture.shape
         rows = b"".join(b"\0" + row.tobytes() for row in picture)
@@ -104,7 +104,7 @@ class Screen:
         return (int(columns[0]) + 6, row) if len(columns) else None
 
     def _asked(self, *arguments: str) -> str | None:
-        """Return the answer of xdotool, or None where it cannot give one."""
+        """Return the answer of xdotool; None if it fails."""
         done = subprocess.run(
             ["xdotool", *arguments], env=self.environment, capture_output=True, text=True, timeout=30, check=False
         )
@@ -116,7 +116,7 @@ class Screen:
 
 @contextlib.contextmanager
 def open_screen(folder: Path) -> Iterator[Screen]:
-    """A screen of its own; `folder` is for what it keeps and for its last picture."""
+    """Context manager with a new screen. `folder` is for its files and its last picture."""
     readable, writable = os.pipe()
     size = f"{SIZE[0]}x{SIZE[1]}x24"
     command = ["Xvfb", "-displayfd", str(writable), "-screen", "0", size, "-fbdir", str(folder), "-nolisten", "tcp"]

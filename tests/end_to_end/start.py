@@ -11,7 +11,7 @@ _EXPORT = "--export"
 
 
 def main() -> int:
-    """Like `headstart ARGUMENTS...`, but an export installs what lies in MODEL_FOLDER."""
+    """Run `headstart ARGUMENTS...`, with an export that installs the models in MODEL_FOLDER."""
     folder, *arguments = sys.argv[1:]
     if arguments[:1] == [_EXPORT]:
         return _export(Path(folder), arguments[1:])
@@ -21,7 +21,7 @@ def main() -> int:
 
 
 def _export(folder: Path, words: list[str]) -> int:
-    """Say what `headstart-export` says, and leave what it leaves."""
+    """Print the output of `headstart-export`, and leave its result."""
     if "--list" in words:
         print("[]")
         return 0

@@ -30,7 +30,7 @@ TEXTS = {
 
 
 class DirectReader:
-    """Reads files in this process."""
+    """A reader of files in this process."""
 
     def read(self, path: Path, start: int, _is_wanted: IsWanted) -> Iterator[folder_files.FileSection]:
         """Return the text of a file."""
@@ -41,7 +41,7 @@ class DirectReader:
 def searched(
     model_folder: Path, folder: Path, texts: Mapping[str, str]
 ) -> Iterator[tuple[FolderIndex, EngineEmbedder]]:
-    """An index of texts with all vectors, and the embedder that made them."""
+    """Return an index of texts with all vectors, and the embedder that made them."""
     folder.mkdir()
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

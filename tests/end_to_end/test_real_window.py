@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def screen(tmp_path: Path) -> Iterator[Screen]:
-    """Empty, with a window manager."""
+    """An empty screen with a window manager."""
     folder = tmp_path / "screen"
     folder.mkdir()
     with open_screen(folder) as opened:
@@ -38,14 +38,14 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
 
 @pytest.fixture
 def visit(screen: Screen, tmp_path: Path, real_smollm2: Path) -> Iterator[Visit]:
-    """A person who has nothing yet."""
+    """A person with an empty profile."""
     visit = Visit(screen, tmp_path / "profile", real_smollm2)
     yield visit
     visit.close()
 
 
 def get_default_model(visit: Visit) -> None:
-    """Get the last of the three models of the first start, the one that needs no hub; the chat opens with it."""
+    """Get the last of the three offered models, which needs no hub; a chat with it opens."""
     visit.start()
     visit.screen.keys("Tab", "Tab", "space")  # the keyboard is on the recommended one
     wait(lambda: visit.engine() and visit.screen.widest(LIGHT.accent) > 400, "a message box that waits for words")
@@ -53,7 +53,7 @@ def get_default_model(visit: Visit) -> None:
 
 
 def see_answer_stream(visit: Visit) -> None:
-    """Words come one after the other, and Esc ends them."""
+    """Check that words come one after the other, and that Esc ends them."""
     visit.ask(LONG)
     visit.wait_for_answer(1, State.STREAMING)
     inked: set[int] = set()
@@ -93,7 +93,7 @@ def regenerate(visit: Visit) -> None:
 
 
 def keep_the_first(visit: Visit) -> None:
-    """Both versions side by side, the keyboard on what keeps the second."""
+    """Compare both versions by keyboard, and keep the first."""
     first, second = visit.versions(visit.messages()[3].id)
     assert visit.messages()[3] == second
     visit.screen.keys("ctrl+shift+d", "shift+Tab", "shift+Tab", "space")
@@ -101,7 +101,7 @@ def keep_the_first(visit: Visit) -> None:
 
 
 def find(visit: Visit, word: str) -> None:
-    """Search all chats and open what is found first."""
+    """Search all chats, and open the first hit."""
     visit.screen.keys("ctrl+shift+f")
     visit.screen.type(word)
     wait(lambda: visit.screen.count(LIGHT.match) > 100, f"a hit for {word}")
@@ -109,7 +109,7 @@ def find(visit: Visit, word: str) -> None:
 
 
 def make_yesterday(history: Path) -> None:
-    """All that was written, a day earlier."""
+    """Make everything that was written a day older."""
     with sqlite3.connect(history / FILE_NAME) as connection:
         connection.execute("UPDATE chat SET created = created - ?, updated = updated - ?", (DAY, DAY))
         connection.execute("UPDATE message SET created = created - ?", (DAY,))

@@ -28,7 +28,7 @@ QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then e
 
 @pytest.fixture(scope="module")
 def local(tiny_pair: Path) -> Iterator[LocalEngine]:
-    """A model of this computer with its draft; exact, so that asking twice gives the same."""
+    """A model of this computer with its draft, in exact arithmetic, so that two requests give the same."""
     options = LoadOptions(tiny_pair / "target", tiny_pair / "draft", context=512)
     with closing(load(options)) as engine:
         yield engine
@@ -42,7 +42,7 @@ def running(local: LocalEngine) -> Iterator[Running]:
 
 @pytest.fixture
 def far(running: Running) -> Iterator[RemoteEngine]:
-    """The way to it over HTTP."""
+    """The same model over HTTP."""
     with closing(RemoteEngine(Remote("office", running.url), KEY)) as engine:
         yield engine
 

@@ -1,4 +1,4 @@
-"""A person with an empty profile before a real window: starts and ends it, types, and looks at screen and history."""
+"""A person with an empty profile before a real window: starting, ending, typing, and looking."""
 
 import signal
 import subprocess
@@ -27,7 +27,7 @@ class Visit:
     """A profile on a screen; `close` ends the window if it is open."""
 
     def __init__(self, screen: Screen, profile: Path, model: Path) -> None:
-        """`model` is what an export will give."""
+        """`model` is the result of an export."""
         self.screen = screen
         self.history = profile / "history"
         self._profile, self._model = profile, model
@@ -38,7 +38,7 @@ class Visit:
         save(settings, self._profile / FILE_OF_SETTINGS)
 
     def start(self) -> None:
-        """`headstart`, until it shows itself and takes what is typed."""
+        """Start `headstart`, and wait until it is shown and takes keys."""
         assert self._window is None
         command = [sys.executable, "-m", "tests.end_to_end.start", str(self._model), "--profile", str(self._profile)]
         self._window = subprocess.Popen(command, cwd=ROOT, env=self.screen.environment)
@@ -47,14 +47,14 @@ class Visit:
         wait(lambda: self.screen.has_keyboard(process), "a window that has the keyboard")
 
     def quit(self) -> None:
-        """Ctrl+Q, until the program has ended."""
+        """Press Ctrl+Q, and wait until the program has ended."""
         assert self._window
         self.screen.keys("ctrl+q")
         assert self._window.wait(timeout=60) == 0
         self._window = None
 
     def kill(self) -> float:
-        """End the window as the system does that has no memory left. Returns when, as seconds of the clock."""
+        """Kill the window as the system does without memory. Return the time in seconds of the clock."""
         assert self._window
         self._window.send_signal(signal.SIGKILL)
         killed = time.time()
@@ -63,7 +63,7 @@ class Visit:
         return killed
 
     def engine(self) -> psutil.Process | None:
-        """The process that has the model."""
+        """Return the process with the model."""
         assert self._window
         for child in psutil.Process(self._window.pid).children():
             with suppress(psutil.Error):  # one that has just ended
@@ -87,7 +87,7 @@ class Visit:
             return reader.conversation(reader.recall(LAST_CHAT) or "").path if reader else ()
 
     def versions(self, id_: int) -> tuple[ChatMessage, ...]:
-        """All that were answered in this place of the chat last opened."""
+        """Return all versions of an answer in the chat last opened."""
         with self._reading() as reader:
             return reader.conversation(reader.recall(LAST_CHAT) or "").versions(id_) if reader else ()
 
@@ -98,7 +98,7 @@ class Visit:
             return chat.title if chat else ""
 
     def wait_for_answer(self, number: int, state: State) -> ChatMessage:
-        """The message of this number, from 0, once it is in this state and has text."""
+        """Wait until the message of this number, from 0, is in this state and has text. Return it."""
 
         def is_there() -> bool:
             found = self.messages()
@@ -108,7 +108,7 @@ class Visit:
         return self.messages()[number]
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """End the window and its processes."""
         if self._window:
             self._window.kill()
             self._window.wait(timeout=60)

@@ -38,7 +38,7 @@ CODE = "def add(a: int, b: int) -> int:\n    return a + b\n\ndef add(a: int, b: 
 
 @dataclass(frozen=True)
 class Answer:
-    """All that an engine said to one request."""
+    """All events of one answer, with its text."""
 
     text: str
     ids: tuple[int, ...]
@@ -73,7 +73,7 @@ def request(
 
 
 def ask(engine: LocalEngine, wanted: GenerationRequest, cancel_at: Callable[[Event], bool] = lambda _: False) -> Answer:
-    """The whole answer; `cancel_at` is asked at each event whether to cancel."""
+    """Return the whole answer; `cancel_at` decides at each event whether to cancel."""
     cancel = CancelEvent()
     events: list[Event] = []
     for event in engine.generate(wanted, cancel):
@@ -84,7 +84,7 @@ def ask(engine: LocalEngine, wanted: GenerationRequest, cancel_at: Callable[[Eve
 
 
 def collected(events: Sequence[Event]) -> Answer:
-    """The events as one answer, once they are seen to fit together."""
+    """Return the events as one answer, after checking that they fit together."""
     *progress, finish = events
     assert isinstance(finish, Finish)
     steps = tuple(event for event in progress if isinstance(event, Step))
@@ -101,7 +101,7 @@ def collected(events: Sequence[Event]) -> Answer:
 
 
 def forget(engine: LocalEngine) -> LocalEngine:
-    """The engine with empty caches, as after loading."""
+    """Return the engine with empty caches, as after loading."""
     engine.forget_all()
     return engine
 
@@ -114,7 +114,7 @@ def flip_a_bit(path: Path) -> None:
 
 
 class Whimsical(Policy):
-    """Drafts at random; the answer must not depend on it."""
+    """A policy that drafts at random; the answer must not depend on it."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(Costs(Curve.prior(1.0)))
@@ -135,7 +135,7 @@ class Whimsical(Policy):
 
 
 class WhimsicalSession(DraftSession):
-    """Stops anywhere, and verifies any beginning of the draft."""
+    """A session that stops anywhere, and verifies any beginning of the draft."""
 
     def __init__(self, plan: DraftPlan, policy: PolicyState, dice: random.Random) -> None:
         super().__init__(plan, policy)

@@ -32,19 +32,19 @@ def tokenizers(tokenizer_folders: Path) -> Mapping[str, Tokenizer]:
 
 @pytest.fixture(params=tiny_tokenizers.KINDS)
 def tokenizer(request: pytest.FixtureRequest, tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
-    """Each of the usual kinds in turn."""
+    """Each of the usual kinds of tokenizers in turn."""
     return tokenizers[request.param]
 
 
 @pytest.fixture(scope="session")
 def byte_level(tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
-    """The kind that Qwen and Llama 3 use."""
+    """The kind of tokenizer of Qwen and Llama 3."""
     return tokenizers[tiny_tokenizers.BYTE_LEVEL]
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count a few tokens of any answer as a repetition."""
+    """Treat a few repeated tokens of any answer as a repetition."""
     tokens = 10
 
     class Hasty:
@@ -72,7 +72,7 @@ def lone_engine(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def altered(tmp_path: Path) -> Callable[..., Path]:
-    """Copies a model folder and changes fields of its manifest: `altered(folder, context_length=100)`."""
+    """A function that copies a model folder and changes its manifest: `altered(folder, context_length=100)`."""
 
     def alter(folder: Path, **fields: object) -> Path:
         copy = Path(shutil.copytree(folder, tmp_path / "altered" / folder.name))

@@ -26,7 +26,7 @@ _CITIES = (
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """A name and a text, one after another."""
+    """Yield a name and a text, one after another."""
     for kind in _KINDS:
         for seed in range(_PER_KIND):
             yield f"{kind.__name__.strip('_')} {seed}", kind(random.Random(seed))

@@ -55,13 +55,13 @@ CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1
 
 
 def run_of(ms: float, tokens: tuple[int, ...] = (1, 2, 3, 4, 5), **changed: object) -> TimedAnswer:
-    """An answer at so many milliseconds a token, 100 ms to the first."""
+    """Return an answer at so many milliseconds a token, with 100 ms to the first."""
     run = TimedAnswer(tokens, ttft_ms=100.0, decode_ms=ms * (len(tokens) - 1), prompt_tokens=7)
     return dataclasses.replace(run, **changed)  # type: ignore[arg-type]
 
 
 def heats(prompt: BenchPrompt, **ms: tuple[float, ...]) -> list[Heat]:
-    """A heat for each figure, by contestant ("_" stands for a space) and repeat."""
+    """Return a heat for each figure, by contestant ("_" stands for a space) and repeat."""
     return [
         Heat(prompt, name.replace("_", " "), repeat, run_of(value))
         for name, values in ms.items()
@@ -157,7 +157,7 @@ def test_standing_has_the_worst_prompt_and_the_first_token() -> None:
 def raced(
     *extra: Heat, prompts: int = 20, repeats: int = 3, noise: float = 0.01, auto: float = 60.0
 ) -> tuple[PromptResult, ...]:
-    """Plain decoding twice and auto on some prompts, on a machine whose answers take a little more or less time."""
+    """Return a race of plain decoding, twice, and auto on some prompts, on a slightly uneven machine."""
     draw = random.Random(3)
     usual = [
         Heat(BenchPrompt(f"usual-{number}", "usual", "?"), name, repeat, run_of(ms * math.exp(draw.gauss(0.0, noise))))
@@ -230,7 +230,8 @@ def test_one_repeat_judges_nothing() -> None:
 
 
 def simulated(seed: int, auto: float) -> tuple[PromptResult, ...]:
-    """A race on an uneven machine: single slow answers, slow minutes, and every tenth prompt four times as uneven.
+    """Return a race on an uneven machine: single slow answers, slow minutes, and every tenth prompt four times as
+    uneven.
 
     Auto has this speedup on one prompt and is as fast as plain decoding on the others.
     """

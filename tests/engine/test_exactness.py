@@ -139,7 +139,7 @@ FEW, MANY = 2_000, 20_000
 
 
 def small_text_probabilities(runner: ToyRunner, prompt: Sequence[int]) -> dict[tuple[int, ...], float]:
-    """The chance of every text of three tokens, computed from the target's logits."""
+    """Return the probability of every text of three tokens, from the target's logits."""
     chances = {}
     for text in product(range(SMALL), repeat=3):
         chance = 1.0
@@ -177,7 +177,7 @@ def test_sampled_texts_have_the_distribution_of_the_target(speculation: Speculat
 
 @pytest.mark.slow
 def test_distribution_test_finds_a_planted_bug(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accepting what the draft likes, as an unsound verifier would, is far from the target's distribution."""
+    """Acceptance of what the draft likes, an unsound verification, is far from the target's distribution."""
     monkeypatch.setattr(
         Sampler, "choose", lambda self, row, position, run=(): self.guess(row * 1.1, position, run).token
     )
@@ -203,7 +203,7 @@ QUICK = {"auto", "fixed 3", "fixed 8, confident", "greedy", "warm", "penalised"}
 
 
 def each(choices: Mapping[str, object]) -> list[Any]:
-    """All of them; but for a few, they are slow."""
+    """Return parameters for all choices; most are marked slow."""
     return [
         pytest.param(value, id=name, marks=() if name in QUICK else pytest.mark.slow) for name, value in choices.items()
     ]
@@ -273,7 +273,7 @@ def test_edited_conversation_answers_as_a_fresh_one(pair_engine: LocalEngine, mo
 
 @any_speculation
 def test_stop_string_ends_the_answer_wherever_it_falls(pair_engine: LocalEngine, speculation: Speculation) -> None:
-    """Strings of the plain answer from everywhere: inside tokens, over their edges, over the edges of rounds."""
+    """The strings are from the plain answer: inside tokens, over their edges, over the edges of rounds."""
     sampling = SAMPLINGS["warm"]
     whole = plain(pair_engine, LIST, sampling).text
     for start, length in [(1, 1), (9, 3), (26, 6), (61, 25), (len(whole) - 3, 3)]:
@@ -323,12 +323,12 @@ def test_draft_with_less_context_goes_on_drafting(
 
 @cache
 def plain(engine: LocalEngine, prompt: str, sampling: Sampling, tokens: int = 64, stop: tuple[str, ...] = ()) -> Answer:
-    """The answer token by token, from a cold start; to be asked before an engine is patched."""
+    """Return the answer token by token from a cold start; call it before an engine is patched."""
     given = ask(forget(engine), request(prompt, sampling=sampling, speculation=PLAIN, tokens=tokens, stop=stop))
     assert given.stats.drafted == 0
     return given
 
 
 def cold(engine: LocalEngine, conversation: list[Message], sampling: Sampling) -> Answer:
-    """The answer to a conversation token by token, nothing reused."""
+    """Return the answer to a conversation token by token, without a cache."""
     return ask(forget(engine), request(conversation, sampling=sampling, speculation=PLAIN, tokens=40))

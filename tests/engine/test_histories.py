@@ -17,7 +17,7 @@ HISTORIES = 6
 
 
 def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int = HISTORIES) -> list[str]:
-    """Return the differences between guessing and plain engines."""
+    """Compare guessing with plain engines in random histories. Return the differences."""
     options = LoadOptions(target, context=1024, properties=properties)
     guessing = LoadOptions(target, draft, context=1024, properties=properties, parallel=2)
     with closing(load(guessing)) as engine, closing(load(options)) as reference:

@@ -1,4 +1,4 @@
-"""The joined engine: figures add up, and whatever went wrong, it answers the next request rightly."""
+"""Headstart's own engine: figures add up, and after any fault the next answer is right."""
 
 import gc
 import itertools
@@ -384,7 +384,7 @@ DRAFTED = Speculation(Mode.FIXED, 4, drafter=Drafter.DRAFT)
 
 
 class Breaking(ToyRunner):
-    """Gives what is not a number once the cache has so many tokens."""
+    """A runner that gives NaN once the cache has so many tokens."""
 
     def __init__(self, at: int, value: float = np.nan, **kind: Any) -> None:
         super().__init__(**kind)
@@ -398,7 +398,7 @@ class Breaking(ToyRunner):
 
 
 class BreakingBranches(Breaking, BranchingToy):
-    """A breaking runner that checks tokens beside each other."""
+    """A breaking runner that supports branches."""
 
 
 def begun(speculation: Speculation, sampling: Sampling | None = None, written: tuple[int, ...] = ()) -> Sequence:
@@ -453,7 +453,7 @@ def test_decoder_continues_a_written_answer(sampling: Sampling, length: int) -> 
 
 
 class Poisoned:
-    """A loaded target whose results stop being numbers after so many passes."""
+    """Return a loaded target whose results become NaN after so many passes."""
 
     def __init__(self, model: LoadedModel, passes: int) -> None:
         runner, self.left = model.runner, passes

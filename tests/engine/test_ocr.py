@@ -79,7 +79,7 @@ TEXT = ["The lamp was lit at dusk", "and burned until nine.", "Nobody saw the bo
 
 @pytest.fixture(scope="module")
 def recognizer(real_pp_ocr: Path) -> Recognizer:
-    """The real model."""
+    """The real recognizer."""
     return Recognizer(real_pp_ocr)
 
 

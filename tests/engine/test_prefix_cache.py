@@ -39,19 +39,19 @@ def files(tmp_path: Path) -> Callable[[], PartFiles]:
 
 
 def _tokens(path: Path) -> list[int]:
-    """The tokens of a file."""
+    """Return the tokens of a file."""
     whole = path.read_bytes()
     return list(array("i", whole[32 : 32 + 4 * int.from_bytes(whole[8:12], "little")]))
 
 
 def started(files: Callable[[], PartFiles]) -> tuple[RememberingToy, PrefixCache]:
-    """A runner that has read nothing yet, with what is on disk."""
+    """Return a cache over a runner that has read nothing, with the files on disk."""
     runner = RememberingToy()
     return runner, PrefixCache(runner, ROOM, files(), PART)
 
 
 def room_for(parts: int, size: int) -> int:
-    """A share of the disk that holds so many parts; a sixteenth of it is left free."""
+    """Return a share of the disk that holds so many parts; a sixteenth of it is left free."""
     return parts * size * 16 // 15 + 1
 
 
@@ -334,7 +334,7 @@ PROMPT = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
 
 
 def _kept_of(files: PartFiles, chat: Keep) -> None:
-    """Have that of PROMPT kept, as one run of the program does."""
+    """Store the cache of PROMPT, as one run of the program does."""
     runner = RememberingToy()
     cache = PrefixCache(runner, ROOM, files, PART)
     read(runner, cache, PROMPT, chat)
@@ -342,7 +342,7 @@ def _kept_of(files: PartFiles, chat: Keep) -> None:
 
 
 def _known_of(files: PartFiles, chat: Keep) -> int:
-    """Return the number of tokens of PROMPT that are known after a restart; check what is read of the others."""
+    """Return how many tokens of PROMPT are known after a restart; check the others."""
     runner = RememberingToy()
     return read(runner, PrefixCache(runner, ROOM, files, PART), PROMPT, chat)
 
@@ -718,7 +718,7 @@ def test_own_cache_of_every_precision_comes_back_from_disk(
 
 
 def _continued(runner: Runner, cache: PrefixCache, prompt: Sequence[int]) -> Logits:
-    """Read 70 tokens of it, then the rest, in passes of the same sizes each time."""
+    """Read 70 tokens, then the rest, in passes of the same sizes each time."""
     cache.reuse(prompt)
     known = len(runner.tokens)
     if known < 70:

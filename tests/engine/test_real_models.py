@@ -1,4 +1,4 @@
-"""Proof 3 of exactness, and what only trained weights show: real texts, real acceptance, real refusals."""
+"""Proof 3 of exactness, and the behaviour of trained weights alone: real texts, real acceptance, real refusals."""
 
 import threading
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ TRANSLATE = "Write the numbers from one to five in Chinese characters, each foll
 
 @pytest.fixture(scope="module")
 def smollm2(real_smollm2: Path) -> Iterator[LocalEngine]:
-    """SmolLM2 without a draft model: n-grams guess."""
+    """SmolLM2 without a draft model, which only n-grams help."""
     with closing(load(LoadOptions(real_smollm2))) as engine:
         yield engine
 

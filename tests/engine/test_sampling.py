@@ -27,7 +27,7 @@ def random_row(seed: int, size: int = VOCABULARY) -> Row:
 
 
 def reference(row: Row, sampling: Sampling) -> NDArray[np.float64]:
-    """Probabilities by the book: temperature, then top-k, top-p, min-p, each over what the last one left."""
+    """Return probabilities by the definition: temperature, then top-k, top-p, min-p, each over the rest of the last."""
     weights = np.exp((row.astype(np.float64) - row.max()) / sampling.temperature)
     order = sorted(range(row.size), key=lambda token: (-row[token], token))
     kept = order[: sampling.top_k] if sampling.top_k else order
@@ -75,7 +75,7 @@ ROWS = st.builds(
 
 
 def stepped(row: Row, step: float) -> Row:
-    """Rounded to multiples of `step`, where there is one."""
+    """Round values to multiples of `step`, if given."""
     return (np.round(row / step) * step).astype(np.float32) if step else row.astype(np.float32)
 
 

@@ -123,7 +123,7 @@ def test_scores_are_the_logprobs_of_the_model(
 
 
 def single_passes(engine: LocalEngine, query: ConversationRequest, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
-    """The logarithms of all probabilities before each token, from passes over one token each."""
+    """Return the log-probabilities before each token, from passes over one token each."""
     runner = forget(engine).target.runner
     parts = [engine.tokenizer.prompt(query.messages), *([token] for token in ids[:-1])]
     rows = [log_softmax(runner.forward(part)[0].astype(np.float64)) for part in parts]

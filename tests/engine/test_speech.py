@@ -64,7 +64,7 @@ def test_other_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def transcriber(real_whisper: Path) -> Transcriber:
-    """The real model."""
+    """The real transcriber."""
     return Transcriber(real_whisper)
 
 

@@ -73,12 +73,12 @@ class Exports:
 
 @dataclass(frozen=True)
 class Offline:
-    """Starts Python programs that cannot reach a network, in a home of their own."""
+    """A starter of Python programs without a network, in a home of their own."""
 
     environment: dict[str, str]
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        """`python ARGUMENTS...` with pipes on all three streams."""
+        """Start `python ARGUMENTS...` with pipes on all three streams."""
         return subprocess.Popen(
             [sys.executable, *arguments],
             env=self.environment,
@@ -90,7 +90,7 @@ class Offline:
         )
 
     def export(self, *runs: list[str], stage: str = "as it is") -> list[Outcome]:
-        """The export tool, once for each list of arguments, all in one process; `stage` as in `staged.py`."""
+        """Run the export tool for each list of arguments, all in one process; `stage` as in `staged.py`."""
         process = self.start("-m", "tests.export.staged", stage)
         out, err = process.communicate(json.dumps(runs), timeout=1800)
         assert process.returncode == 0, err
@@ -142,13 +142,13 @@ def _search_path() -> list[str]:
 
 @dataclass
 class Spoken:
-    """A progress reporter that keeps what it was told."""
+    """A progress reporter that records its lines."""
 
     text: io.StringIO = field(default_factory=io.StringIO)
 
     @property
     def progress(self) -> PlainProgress:
-        """Give this to the code under test."""
+        """Return the reporter for the code under test."""
         return PlainProgress(self.text)
 
     @property
@@ -159,7 +159,7 @@ class Spoken:
 
 @pytest.fixture
 def spoken() -> Spoken:
-    """Remembers what an export says about its progress."""
+    """A record of an export's progress."""
     return Spoken()
 
 

@@ -20,25 +20,25 @@ from headstart_export.pipeline import gguf_import
 
 
 def hang(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Say so, and never come back."""
+    """Report the stage, and never return."""
     print("HANGING", file=sys.__stderr__, flush=True)
     while True:
         time.sleep(0.1)  # short, as a signal that another thread gets does not end it
 
 
 def fail(*_arguments: Any, **_options: Any) -> NoReturn:
-    """An error that nobody foresaw."""
+    """Raise an unexpected error."""
     raise RuntimeError("a test wants this step to fail")
 
 
 def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any) -> None:
-    """The 16-bit model as it is, whatever was asked for."""
+    """Write the 16-bit model, whatever was ordered."""
     for suffix in (".xml", ".bin"):
         target.with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
 
 
 def write_nothing(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Fail as OpenVINO does where it cannot run the model."""
+    """Fail as OpenVINO does for a model that it cannot run."""
     raise ExportError("The model cannot write answers with OpenVINO (a test).")
 
 
@@ -57,7 +57,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
-    """Run once with its streams caught."""
+    """Run once with captured streams."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.main(arguments)
@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Replace what the stage says, and run."""
+    """Replace the functions of the stage, and run."""
     setattr(*STAGES[sys.argv[1]])
     for arguments in json.load(sys.stdin):
         print(json.dumps(run(arguments)), flush=True)

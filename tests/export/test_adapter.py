@@ -22,12 +22,12 @@ CHANGE = SECOND @ FIRST  # of an alpha that is the rank
 
 @pytest.fixture(autouse=True, scope="module")
 def prepared() -> None:
-    """Libraries as the exporter has them: what one of them finds at its first import holds for later tests, too."""
+    """Load the libraries as the exporter does, since a first import affects later tests."""
     process.prepare()
 
 
 def write(folder: Path, tensors: dict[str, Any] | None = None, **settings: Any) -> Path:
-    """An adapter in a folder."""
+    """Write an adapter into a folder."""
     folder.mkdir(exist_ok=True)
     usual = {"peft_type": "LORA", "lora_alpha": 2, "r": 2}
     (folder / "adapter_config.json").write_text(json.dumps(usual | settings), encoding="utf-8")

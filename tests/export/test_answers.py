@@ -21,12 +21,12 @@ ASKED = ["Hello there", "A", "Count the words of this sentence, please, and say 
 
 @pytest.fixture(scope="module")
 def session(tiny_target: Path) -> Any:
-    """The model by itself, in f32."""
+    """The model alone, in f32."""
     return openvino().Core().compile_model(tiny_target / MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
 
 
 class Refused:
-    """The paged runner for a model that OpenVINO cannot run with paged attention."""
+    """A paged runner that refuses the model."""
 
     def __init__(self, *_given: object, **_named: object) -> None:
         raise RuntimeError

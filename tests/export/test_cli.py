@@ -76,7 +76,7 @@ def test_unknown_precision_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.fixture
 def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An export that takes no time and writes only a manifest."""
+    """A stand-in for the export that only writes a manifest."""
     output = tmp_path / "model"
 
     def export(_order: object, place: Path, *_rest: object, **_options: object) -> Path:
@@ -305,7 +305,7 @@ KNOWN = {
 
 
 def options(text: str) -> dict[str, object]:
-    """The options of the graph's node, of the types that the server declares."""
+    """Return the options of the graph's node, in the types that the server declares."""
     inside = re.search(r"LLMCalculatorOptions\]: \{(.*?)\}", text, re.DOTALL)
     assert inside
     found = {name: json.loads(value) for name, value in re.findall(r"(\w+): (.+?),\n", inside[1] + "\n")}

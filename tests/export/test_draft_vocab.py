@@ -21,7 +21,7 @@ def tokenizer() -> Any:
 
 
 def counts_of(**shares: dict[int, float]) -> Any:
-    """Counts of some tokens, by row."""
+    """Return counts of some tokens, by row."""
     counts = np.zeros((2, ROWS))
     for row, name in enumerate(("written", "chances")):
         for token, count in shares.get(name, {}).items():
@@ -30,7 +30,7 @@ def counts_of(**shares: dict[int, float]) -> Any:
 
 
 def needed(tokenizer: Any) -> set[int]:
-    """Markers, bytes, white space, numbers."""
+    """Return the indispensable tokens: markers, bytes, white space, numbers."""
     pieces = {index: tokenizer.decode([index]) for index in range(SIZE)}
     plain = {index for index, text in pieces.items() if text.isspace() or text.isdigit()}
     return {0, 1, 2} | plain | {index for piece, index in tokenizer.get_vocab().items() if len(piece) == 1}

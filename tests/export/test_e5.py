@@ -77,7 +77,7 @@ def wheel(tmp_path: Path) -> Path:
 
 
 def _by_numpy(ids: list[int]) -> Any:
-    """Return the hidden states of tokens, computed step by step."""
+    """Return the hidden states of tokens, computed step by step with NumPy."""
     tensors = {
         name: each[0].reshape(len(each[0]), -1) if isinstance(each, tuple) else each
         for name, each in _tensors().items()

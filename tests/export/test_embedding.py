@@ -92,7 +92,7 @@ def write(path: Path, data: Any) -> None:
 
 
 def by_torch(source: Path, ids: list[int]) -> Any:
-    """The hidden states of a text, a row for each token."""
+    """Return the hidden states of a text by torch, a row for each token."""
     import torch  # noqa: PLC0415
     from transformers import BertModel  # noqa: PLC0415
 

@@ -58,7 +58,7 @@ DIFFERENT = ("int8", "int8-sym", "merged", "fp16", "twice")  # from what they ar
 
 
 def without_a_weight(source: Path, folder: Path) -> Path:
-    """A copy whose last layer lacks a matrix."""
+    """Copy a source without a matrix of its last layer."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     weights = load_file(folder / "model.safetensors")
     del weights["model.layers.1.mlp.up_proj.weight"]
@@ -67,7 +67,7 @@ def without_a_weight(source: Path, folder: Path) -> Path:
 
 
 def with_layers(source: Path, folder: Path, count: int) -> Path:
-    """A copy of so many layers, which are the source's two in turn."""
+    """Copy a source with so many layers, which are its two layers in turn."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     weights = load_file(folder / "model.safetensors")
     for name in [name for name in weights if ".layers." in name]:
@@ -84,7 +84,7 @@ def with_layers(source: Path, folder: Path, count: int) -> Path:
 
 
 def without_a_template(source: Path, folder: Path) -> Path:
-    """A copy that cannot chat; its author says how to sample it."""
+    """Copy a source without a chat template; it has its author's sampling values."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     (folder / "generation_config.json").write_text(json.dumps(SAMPLED), encoding="utf-8")
     (folder / "chat_template.jinja").unlink()
@@ -92,7 +92,7 @@ def without_a_template(source: Path, folder: Path) -> Path:
 
 
 def with_an_adapter(source: Path, folder: Path) -> Path:
-    """`adapter`, made for the model in `source`; `misfit`, for a narrower one; `merged`, with the first one's sums."""
+    """Create `adapter` for the model in `source`, `misfit` for a narrower one, and `merged` with its sums."""
     shutil.copytree(source, folder / "merged")
     weights = load_file(folder / "merged" / "model.safetensors")
     generator = np.random.default_rng(0)
@@ -124,7 +124,7 @@ def fetch_once(source: Path, repository: Path) -> None:
 
 
 def with_another_content(folder: Path) -> None:
-    """An export of the same commit, when its files were others."""
+    """Create an export of the same commit with other files."""
     source = manifest.Source("hub", "org/tiny", COMMIT, files={"config.json": manifest.File("0" * 64, 1)})
     write_model(folder)
     manifest.write(folder, dataclasses.replace(manifest.read_model(folder), source=source))
@@ -183,7 +183,7 @@ def exports(
 
 
 def read(exports: Exports, name: str) -> manifest.Manifest:
-    """The manifest of one result."""
+    """Return the manifest of one result."""
     return manifest.read_model(exports.folder / name)
 
 

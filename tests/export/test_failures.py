@@ -51,7 +51,7 @@ def test_model_without_a_peer_has_no_draft_vocab(offline: Offline, tiny_source: 
 def compressing(
     offline: Offline, source: Path, output: Path, stage: str = "hangs while compressing"
 ) -> "subprocess.Popen[str]":
-    """An export that hangs after most of its work."""
+    """Start an export that hangs after most of its work."""
     process = offline.start("-m", "tests.export.staged", stage)
     assert process.stdin is not None
     assert process.stderr is not None

@@ -26,13 +26,13 @@ GB = 10**9
 
 
 def make_old(output: Path) -> None:
-    """An older export."""
+    """Create an older export."""
     output.mkdir(parents=True)
     (output / MARK).write_text("old", encoding="utf-8")
 
 
 def make_leftover(output: Path, pid: int) -> Path:
-    """A workspace as a killed process leaves it."""
+    """Create a workspace as a killed process leaves it."""
     root = output.parent / f"{export_leftovers.PREFIX}{output.name}-x1y2z3"
     (root / "result").mkdir(parents=True)
     (root / export_leftovers.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
@@ -112,13 +112,13 @@ def test_old_result_between_two_moves_is_restored(tmp_path: Path) -> None:
 
 
 def give(monkeypatch: pytest.MonkeyPatch, *, disk: float = 100, memory: float = 100) -> None:
-    """A computer with so many gigabytes free."""
+    """Simulate a computer with so many gigabytes free."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=int(disk * GB)))
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=int(memory * GB)))
 
 
 def model(name: str) -> ModelOrder:
-    """The order of one recipe."""
+    """Return the order of one recipe."""
     order = parse_order(Arguments(name))
     assert isinstance(order, ModelOrder)
     return order

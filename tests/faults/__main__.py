@@ -58,7 +58,7 @@ def run(shares: Mapping[str, tuple[Attempt, int]], rounds: int, seed: int) -> tu
 
 
 def main() -> int:
-    """0 when nothing was lost."""
+    """Run all rounds. Return 0 if nothing was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

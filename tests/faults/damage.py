@@ -25,7 +25,7 @@ _YEARS = 10 * 365 * 24 * 3600.0
 
 
 def tear_file(home: Path, chance: Random) -> None:
-    """A power cut leaves a part of a file, or zeros: it is told or mended, and what is written next is read again."""
+    """Cut a file short or zero a part of it, as a power cut does; require a report or a repair, and later writes."""
     file = chance.choice(files(home))
     file.write(home)
     before = file.read(home)
@@ -72,7 +72,7 @@ def fill_disk(home: Path, chance: Random) -> None:
 
 
 def fill_disk_while_saving(home: Path, chance: Random) -> None:
-    """A message that cannot be saved is refused in a sentence; every older one is there, and a later one is saved."""
+    """Fill the disk while a message is saved; require a refusal, all older messages, and later saves."""
     shutil.rmtree(home / "filling", ignore_errors=True)
     store = open_store(home / "filling")
     chat = store.create_chat(TITLE)
@@ -95,7 +95,7 @@ def fill_disk_while_saving(home: Path, chance: Random) -> None:
 
 
 def fill_disk_while_exporting(home: Path, chance: Random) -> None:
-    """The file that was exported before stays whole."""
+    """Fill the disk during an export; require the earlier file."""
     path = home / "exported.md"
     write_export(path, "the old one")
     with no_file_beyond(chance.randrange(1, 3000)), suppress(HeadstartError):
@@ -107,7 +107,7 @@ def fill_disk_while_exporting(home: Path, chance: Random) -> None:
 
 
 def fill_disk_while_keeping(home: Path, chance: Random) -> None:
-    """Require whole parts and nothing of the one that finds no room."""
+    """Fill the disk while parts are stored; require whole parts, and none of the last one."""
     root, seed = home / "prompts", chance.randrange(10**6)
     shutil.rmtree(root, ignore_errors=True)
     for limit in (None, chance.randrange(keeping.HEAVY), None):
@@ -119,7 +119,7 @@ def fill_disk_while_keeping(home: Path, chance: Random) -> None:
 
 
 def delete_while_keeping(home: Path, chance: Random) -> None:
-    """Chats that are deleted while their parts are looked for, read or written are read again."""
+    """Delete chats while their parts are looked up, read or written; require that they are read again."""
     root, seed = home / "prompts", chance.randrange(10**6)
     shutil.rmtree(root, ignore_errors=True)
     ended = threading.Event()
@@ -141,7 +141,7 @@ def delete_while_keeping(home: Path, chance: Random) -> None:
 
 
 def jump_clock(home: Path, chance: Random) -> None:
-    """Messages keep their order, every chat is listed and backups go on being made, whatever the clock says."""
+    """Let the clock jump; require the order of messages, all chats, and backups."""
     shutil.rmtree(home / "jumping", ignore_errors=True)
     store = open_store(home / "jumping")
     tree, now = Conversation(), time.time()
@@ -167,7 +167,7 @@ def jump_clock(home: Path, chance: Random) -> None:
 
 @contextmanager
 def no_file_beyond(size: int | None) -> Iterator[None]:
-    """Let this process write no more than so many bytes of a file, as on a full disk or with a quota."""
+    """Context manager in which this process can write only so many bytes of a file, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft if size is None else size, hard))
     try:

@@ -35,7 +35,7 @@ _BENCHMARK = "measured/last-benchmark.json"
 
 @dataclass(frozen=True)
 class Written:
-    """A file of the program. `write` must work whatever is there, `read` must not raise but a HeadstartError."""
+    """A file of the program. `write` must always work, `read` may raise only a HeadstartError."""
 
     name: str
     write: Callable[[Path], object]  # gets the home
@@ -62,7 +62,7 @@ def _write_manifest(home: Path) -> None:
 
 
 def _write_history(home: Path) -> None:
-    """A chat that a backup has too, and another."""
+    """Save a chat that a backup has, too, and another one."""
     folder = home / "history"
     try:
         _read_history(home)
@@ -84,7 +84,7 @@ def _read_history(home: Path) -> object:
 
 
 def _read_text(path: Path) -> str:
-    """Read as a person does, who sees when it is torn."""
+    """Read a file as a person does, who notices a torn one."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -96,7 +96,7 @@ def _chat() -> Bundle:
 
 
 def files(home: Path) -> tuple[Written, ...]:
-    """All of them, for a home that HEADSTART_HOME names."""
+    """Return all files, for a home that HEADSTART_HOME names."""
     _write_measurements(home)
     (measured,) = (home / "measured").glob("model-*.json")  # its name has a hash in it
     settings = Settings(theme="dark", system_prompt="Be brief. " * 20)

@@ -1,4 +1,4 @@
-"""A process that keeps on disk what a toy reads of chats, until it is killed; and whether what it left is sound.
+"""A process that stores a toy's prompt cache until it is killed, and a check of the files that it left.
 
 Run as a program: the folder, a seed.
 """
@@ -32,7 +32,7 @@ class HeavyToy(RememberingToy):
 
 
 def keep(root: Path, seed: int, texts: int | None = None, tell: Callable[[], None] = lambda: None) -> None:
-    """Read so many texts of three chats, or for ever; `tell` is called for each part on disk."""
+    """Read so many texts of three chats, or endlessly; `tell` is called for each part on disk."""
     cache = _cache(root, runner := HeavyToy())
     for number, text in enumerate(islice(_texts(seed), texts)):
         read(runner, cache, text, Keep(f"chat{number % 3}", _ROOM, _key(seed)))
@@ -41,7 +41,7 @@ def keep(root: Path, seed: int, texts: int | None = None, tell: Callable[[], Non
 
 
 def require_sound(root: Path, seed: int) -> None:
-    """Require whole parts, no half-written file, and texts as if they were read anew."""
+    """Require whole parts, no incomplete file, and the same texts as without a cache."""
     files = PartFiles(root, identity_of(_SUBJECT))
     files.use(_key(seed))
     parts = list(files.read_all())
@@ -62,12 +62,12 @@ def _cache(root: Path, runner: RememberingToy) -> PrefixCache:
 
 
 def _key(seed: int) -> str:
-    """Every second history is encrypted."""
+    """Return the key of a history; every second one is encrypted."""
     return "5a" * 64 if seed % 2 else ""
 
 
 def _texts(seed: int) -> Iterator[Sequence[int]]:
-    """Each begins like one before it."""
+    """Return texts of which each begins like one before it."""
     chance, texts = Random(seed), [[0]]
     while True:
         text = chance.choice(texts)

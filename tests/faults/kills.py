@@ -37,14 +37,14 @@ _ENGINES = {"headstart.engine_process", PROGRAM[-1]}  # by what stands in their 
 
 @dataclass(frozen=True)
 class Where:
-    """The profile, and who answers in it: the toy engine at a pace, or the installed model."""
+    """The profile, and its engine: the toy at a pace, or the installed model."""
 
     home: Path
     pace: str = "0.01"
 
 
 def kill_window(where: Where, chance: Random) -> None:
-    """Killed at any moment, it has lost nothing, leaves no engine behind, and the next one opens the same chat."""
+    """Kill the window; require that nothing is lost, no engine is left, and the next window opens the same chat."""
     before = _last_open(where)
     with _opened(where, chance) as window:
         if chance.random() < _EARLY:
@@ -65,7 +65,7 @@ def kill_window(where: Where, chance: Random) -> None:
 
 
 def kill_engine(where: Where, chance: Random) -> None:
-    """Killed at any moment, the answer so far stays, and the next question is answered by another engine."""
+    """Kill the engine; require the answer so far, and another engine for the next question."""
     with _opened(where, chance) as window:
         window.wait_for("shown")
         time.sleep(chance.uniform(0.0, 1.0))
@@ -81,7 +81,7 @@ def kill_engine(where: Where, chance: Random) -> None:
 
 
 def hang_engine(where: Where, chance: Random) -> None:
-    """A call that never returns is ended with a sentence, the answer so far stays, and the next one comes."""
+    """Let a call hang; require an error, the answer so far, and the next answer."""
     with _opened(where, chance, _PATIENCE) as window:
         window.wait_for("shown")
         time.sleep(chance.uniform(0.0, 1.0))
@@ -140,7 +140,7 @@ def stop_for_a_while(where: Where, chance: Random) -> None:
 
 
 def start_twice(where: Where, chance: Random) -> None:
-    """Two windows on one profile at once: one of them stays, the other leaves it alone."""
+    """Open two windows on one profile at once; require that one of them stays."""
     seed = chance.randrange(10**6)
     windows = [Window(where.home, seed, where.pace)]
     time.sleep(chance.choice([0.0, 0.0, chance.uniform(0.0, 1.0)]))
@@ -157,7 +157,7 @@ def start_twice(where: Where, chance: Random) -> None:
 
 
 def kill_export(source: Path, home: Path, chance: Random) -> None:
-    """Killed at any moment, an export has left a whole model or none."""
+    """Kill an export; require a whole model or none."""
     output = home / "models" / "exported"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.export.staged", "as it is"],
@@ -180,7 +180,7 @@ def kill_export(source: Path, home: Path, chance: Random) -> None:
 
 
 def kill_keeper(home: Path, chance: Random) -> None:
-    """Killed at any moment, one or two processes that keep what was read have left whole parts and nothing else."""
+    """Kill one or two processes that store prompt caches; require whole parts only."""
     root, other, seed = home / "prompts", home / "settings.toml", chance.randrange(10**6)
     shutil.rmtree(root, ignore_errors=True)
     other.write_text("mine", encoding="utf-8")
@@ -206,7 +206,7 @@ def kill_keeper(home: Path, chance: Random) -> None:
 
 
 def kill_intake(home: Path, chance: Random) -> None:
-    """Killed at any moment, taking in a model has left the whole model or none, and the next program cleans up."""
+    """Kill an import of a model; require the whole model or none, and a clean-up by the next program."""
     root, folder = home / "models", home / "stick" / "model"
     for each in (root, folder.parent):
         shutil.rmtree(each, ignore_errors=True)
@@ -272,7 +272,7 @@ def _first_engine(window: Window) -> int:
 
 
 def _limit(pid: int, size: int) -> None:
-    """Return how many bytes of writable memory a process may take."""
+    """Limit the writable memory of a process. Return the number of bytes."""
     with suppress(psutil.Error):
         psutil.Process(pid).rlimit(psutil.RLIMIT_DATA, (size, size))
 
@@ -313,13 +313,13 @@ def _require_gone(pids: list[int]) -> None:
 
 
 def _last_open(where: Where) -> str:
-    """The chat that the next window must open, if that is known."""
+    """Return the chat that the next window must open, if it is known."""
     note = where.home / "expected-chat"
     return note.read_text(encoding="utf-8") if note.exists() else ""
 
 
 def _note_open(where: Where) -> None:
-    """The chat with the newest question is the one that was open."""
+    """Note the chat with the newest question as the open one."""
     store = open_store(where.home / "history")
     chats = store.chats()
     store.close()

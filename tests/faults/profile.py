@@ -1,4 +1,4 @@
-"""A profile with a window that may be killed: what it told, and whether the history holds that."""
+"""A profile with a window that may be killed: its printed lines, and whether the history holds them."""
 
 import json
 import os
@@ -26,12 +26,12 @@ class Lost(AssertionError):  # noqa: N818 - it is what happened, not an error of
 
 @dataclass
 class Told:
-    """The lines that a window printed, in order."""
+    """The lines that a window has printed, in order."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The lines of one kind."""
+        """Return the lines of one kind."""
         return [line for line in list(self.lines) if line["is"] == kind]
 
 
@@ -39,7 +39,7 @@ class Window:
     """A process on a profile, without a screen."""
 
     def __init__(self, home: Path, seed: int, pace: str = "", patience: float | None = None) -> None:
-        """Starts it; `pace` of the toy engine, else the installed model answers. `patience`: with a silent engine."""
+        """Start it. `pace` of the toy engine; None: the installed model. `patience`: with a silent engine."""
         self.told = Told()
         command = [sys.executable, "-m", "tests.faults.window", str(seed), pace]
         command += [] if patience is None else [str(patience)]
@@ -53,7 +53,7 @@ class Window:
         self._draining.start()
 
     def wait_for(self, kind: str, number: int = 1) -> dict[str, Any]:
-        """The line of this kind and number, once it is there."""
+        """Wait for the line of this kind and number, and return it."""
         ends = time.monotonic() + _LIMIT
         while len(self.told.of(kind)) < number:
             if time.monotonic() > ends or self.process.poll() is not None:
@@ -62,7 +62,7 @@ class Window:
         return self.told.of(kind)[number - 1]
 
     def kill(self) -> float:
-        """End it as the system does; when, by the clock of its lines. What it had printed before is read."""
+        """Kill it, read the lines before, and return the time by the clock of its lines."""
         killed = time.monotonic()
         with suppress(ProcessLookupError):
             self.process.kill()
@@ -97,7 +97,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def require_kept(home: Path, told: Told, ended: float, unsaved: float = UNSAVED) -> None:
-    """All questions, and all text shown so many seconds before the end, are in a sound history. Raises Lost."""
+    """Require all questions, and all text shown so many seconds before the end, in a sound history. Raises Lost."""
     store = open_store(home / "history")  # checks the file
     try:
         for sent in told.of("sent"):

@@ -99,7 +99,7 @@ def test_damaged_lock_does_not_hinder_the_start(qapp: QApplication, home: Path, 
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder that cannot be written, for root neither."""
+    """A folder that not even root can write."""
     folder = tmp_path / "read-only"
     folder.mkdir()
     if os.geteuid() != 0:

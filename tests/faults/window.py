@@ -26,10 +26,10 @@ _ANSWERS = 5  # in one chat, so that it fits a small context
 
 
 class Asker(QObject):
-    """Asks whenever nothing is being answered."""
+    """Asks a question whenever no answer is in progress."""
 
     def __init__(self, program_: Program, seed: int, *, toy: bool) -> None:
-        """Begins with the chat that was open last."""
+        """Begin with the chat that was open last."""
         super().__init__()
         self._program, self._chance, self._toy = program_, random.Random(seed), toy
         self._seed = seed
@@ -75,7 +75,7 @@ class Asker(QObject):
 
 
 def checksum(text: str) -> int:
-    """Tells two texts apart."""
+    """Return a checksum of a text."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
@@ -89,7 +89,7 @@ def _after() -> Qt.ConnectionType:
 
 
 def main() -> int:
-    """Until somebody ends it."""
+    """Run until it is killed."""
     seed, pace = int(sys.argv[1]), sys.argv[2]
     timeouts = Timeouts(round=float(sys.argv[3]), token=0.0) if len(sys.argv) > 3 else None
     application = make_application()

@@ -18,7 +18,7 @@ _LIBRARY, _MEMBER = re.compile(r"\s+DLL Name: (\S+)"), re.compile(r"\t[0-9a-f]+\
 
 
 def put(program: Path, work: Path) -> frozenset[str]:
-    """Make them for the program installed in this folder, and have NumPy use its own. Returns their names."""
+    """Create the libraries for the installed program, and make NumPy use its own. Return their names."""
     before = set(program.iterdir())
     assert len(_MATH) == len(_OWN_MATH)
     work.mkdir(parents=True)
@@ -43,7 +43,7 @@ def put(program: Path, work: Path) -> frozenset[str]:
 
 
 def _asked(path: Path, library: str) -> list[str]:
-    """The functions that a program asks a library for."""
+    """Return the functions that a program imports from a library."""
     asked, names = "", []
     for line in tools.run(tools.DUMP, "-p", path).splitlines():
         if found := _LIBRARY.fullmatch(line):

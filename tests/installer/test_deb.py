@@ -40,7 +40,7 @@ PERSON = "person"
 
 
 def _missing() -> str:
-    """Why there can be none on this machine; empty where there can."""
+    """Return why the test cannot run on this machine; empty if it can."""
     if os.geteuid() != 0:
         return "a bare Debian needs root (chroot and mount)"
     programs = ("mmdebstrap", "unshare", "chroot", "mount", "ip", "weston", "weston-screenshooter")
@@ -49,13 +49,13 @@ def _missing() -> str:
 
 
 class BareDebian:
-    """A Debian of required packages and apt, with programs run in it that see neither a network nor /sys."""
+    """A Debian with required packages and apt, whose programs see neither a network nor /sys."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def fetch(self, package: Path) -> None:
-        """Have apt fetch what a package depends on, and install none of it; the only step that may use a network."""
+        """Let apt download a package's dependencies without installing them; only this step uses a network."""
         shutil.copy(package, self.root / "root" / "package.deb")
         self._run(["chroot", str(self.root), "apt-get", "update", "-q"])
         self._run(["chroot", str(self.root), *_install("--download-only")])
@@ -66,11 +66,11 @@ class BareDebian:
         self._run(["chroot", str(self.root), "useradd", "--create-home", PERSON])
 
     def remove(self, name: str) -> str:
-        """Remove a package for good. Returns what apt said."""
+        """Purge a package. Return apt's output."""
         return self._run(["unshare", "--net", "chroot", str(self.root), "apt-get", "purge", "-y", "-q", name])
 
     def command(self, *words: str, **variables: str) -> list[str]:
-        """The command line that has the person run a program inside, without a network."""
+        """Return the command that runs a program inside as the user, without a network."""
         known = {"HOME": f"/home/{PERSON}", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **variables}
         plain = ["env", "-i", *(f"{name}={value}" for name, value in known.items())]
         inside = ["chroot", f"--userspec={PERSON}:{PERSON}", str(self.root), *plain, *words]
@@ -78,11 +78,11 @@ class BareDebian:
         return ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *inside]
 
     def run(self, *words: str) -> str:
-        """Run it to its end. Returns what it printed."""
+        """Run a program to its end. Return its output."""
         return self._run(self.command(*words))
 
     def traces(self) -> list[str]:
-        """Return what is called after Headstart outside the home folders and apt's own notes."""
+        """Return the paths named after Headstart, except in home folders and apt's own records."""
         notes = ("/home/", "/proc/", "/var/log/", "/var/cache/apt/", "/root/package.deb")
         found = self._run(["find", str(self.root), "-xdev", "-iname", "*headstart*"]).splitlines()
         names = [name.removeprefix(str(self.root)) for name in found]
@@ -120,7 +120,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["bookworm", "trixie"])
 def debian(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[BareDebian]:
-    """Made with the screens of this machine in it; gone from its mounts at the end."""
+    """A Debian, whose mounts are removed at the end."""
     root = tmp_path / "debian"
     subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", request.param, str(root), _MIRROR], check=True)
     mounts = {Path("/proc"): root / "proc", _X11: root / _X11.relative_to("/")}
@@ -210,7 +210,7 @@ def _open_on_wayland(debian: BareDebian, folder: Path, picture: Path) -> None:
 
 
 def _hear_and_see(debian: BareDebian, data: Path, models: list[Path]) -> None:
-    """Write down speech, and ask about the text in a picture."""
+    """Transcribe speech, and ask about the text in a picture."""
     for model in models:
         shutil.copytree(model, data / "models" / model.name)
     shutil.copy(SPEECH, debian.root / "tmp")
@@ -228,7 +228,7 @@ def _start(stack: ExitStack, command: list[str], environment: dict[str, str]) ->
 
 
 def _require_upgraded_history(folder: Path) -> None:
-    """The old chat is beside the new one, and the old file is kept."""
+    """Require the old chat beside the new one, and the old file."""
     with closing(open_store(folder)) as store:
         assert {"老虎 and others"} < {chat.title for chat in store.chats()}
     (backup,) = [found for found in backups.list_backups(folder) if "before-" in found.path.name]
@@ -237,7 +237,7 @@ def _require_upgraded_history(folder: Path) -> None:
 
 
 def _leave_history_of_old_version(debian: BareDebian, folder: Path) -> None:
-    """Leave the files of the first Headstart."""
+    """Create the files of the first Headstart."""
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / FILE_NAME)) as history:
         history.executescript(OLD_HISTORY)

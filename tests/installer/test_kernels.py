@@ -47,7 +47,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
-    """Commands for a compiler, in whose place one writes empty files."""
+    """Commands for a compiler that writes empty files."""
     told: list[Sequence[str]] = []
 
     def run(command: Sequence[str], folder: Path) -> None:
@@ -66,7 +66,7 @@ def said() -> Said:
 
 @pytest.fixture
 def hook(root: Path, said: Said) -> Any:
-    """The hook as Hatch makes it."""
+    """The hook as Hatch creates it."""
     made: Any = kernels.get_build_hook()
     return made(str(root), {}, None, None, str(root), "wheel", said)
 

@@ -144,7 +144,7 @@ print([bytes(zone) for zone in QTimeZone.availableTimeZoneIds() if QTimeZone(zon
 
 @pytest.fixture
 def archive(tmp_path: Path, share: Path) -> Path:
-    """A package that unpacks itself, with a program that says its name."""
+    """A package that unpacks itself, with a program that prints its name."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "headstart").write_text("#!/bin/sh\necho I am Headstart\n", encoding="utf-8")

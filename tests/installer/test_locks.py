@@ -90,7 +90,7 @@ def test_pins_go_before_further_versions() -> None:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return the arguments of pip."""
+    """The arguments of pip."""
     told: list[tuple[str, ...]] = []
     monkeypatch.setattr(environment, "_pip", lambda _python, *words, **_: told.append(words))
     monkeypatch.setattr(environment, "wheel", lambda work: work / "headstart.whl")

@@ -27,7 +27,7 @@ EPOCH = "1700000000"
 
 
 def _copy(folder: Path) -> Path:
-    """The source tree, with other times and without what is built beside it."""
+    """Copy the source tree with other times, and without built files."""
     for name in SOURCES:
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

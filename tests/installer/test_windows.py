@@ -183,7 +183,7 @@ def test_version_has_four_numbers(version: str, numbers: tuple[int, ...]) -> Non
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A folder as it would be installed."""
+    """A folder like an installed program."""
     folder = tmp_path / "program"
     for name in ("headstart.exe", "lib/b.py", "lib/a.py", "lib/sub/c.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -47,7 +47,7 @@ _LONGEST = 900  # seconds for one program on a loaded machine
 
 
 def _missing() -> str:
-    """Why there can be none on this machine; empty where there can."""
+    """Return why the test cannot run on this machine; empty if it can."""
     lacking = [name for name in ("wine", "wineboot", "wineserver") if not shutil.which(name)]
     return f"Windows is played by {', '.join(lacking)}, which is not installed" if lacking else ""
 
@@ -56,7 +56,7 @@ class WineMachine:
     """A computer with Windows in a folder, as Wine plays it: programs run on it."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], overrides: str) -> None:
-        """`overrides`: libraries that are to be taken from beside programs, in Wine's words."""
+        """`overrides`: libraries to take from beside programs, in Wine's syntax."""
         self.drive = folder / "drive_c"
         self.person = self.drive / "users" / pwd.getpwuid(os.getuid()).pw_name
         self.local = self.person / "AppData" / "Local"
@@ -73,7 +73,7 @@ class WineMachine:
         return "C:\\" + str(path.relative_to(self.drive)).replace("/", "\\")
 
     def start(self, program: Path | str, *words: str) -> subprocess.Popen[bytes]:
-        """Start a program and leave it to itself."""
+        """Start a program without waiting for it."""
         nowhere = subprocess.DEVNULL
         return subprocess.Popen(["wine", str(program), *words], env=self.environment, stdout=nowhere, stderr=nowhere)
 
@@ -90,7 +90,7 @@ class WineMachine:
         )
 
     def registered(self, key: str, name: str = "") -> str:
-        """A value of the person's registry; empty where there is none."""
+        """Return a value of the user's registry; empty if there is none."""
         done = self.run("reg", "query", f"HKCU\\{key}", *(["/v", name] if name else ["/ve"]))
         return done.stdout.partition("REG_SZ")[2].strip() if done.returncode == 0 else ""
 
@@ -110,7 +110,7 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[WineMachine]:
-    """A new one; what still runs on it at the end is ended."""
+    """A new machine, on which everything is ended at the end."""
     made = WineMachine(tmp_path_factory.mktemp("machine") / "prefix", screen.environment, stand_ins.OVERRIDES)
     subprocess.run(["wineboot", "--init"], env=made.environment, capture_output=True, timeout=_LONGEST, check=True)
     try:
@@ -121,7 +121,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterato
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the setup and the MSI of a program that has a window and does nothing."""
+    """A folder with the setup and the MSI of a minimal windowed program."""
     try:
         tools.require()
     except tools.BuildToolError as error:
@@ -146,13 +146,13 @@ def the(folder: Path, ending: str) -> Path:
 
 
 def install(machine: WineMachine, package: Path, *words: str) -> Path:
-    """Install it, and return its folder."""
+    """Install a package, and return its folder."""
     assert machine.run(package, "/S", *words).returncode == 0
     return machine.local / "Programs" / "Headstart"
 
 
 def remove(machine: WineMachine, program: Path, *words: str, others: frozenset[str] = frozenset()) -> None:
-    """`others` lie beside the program and are not the setup's."""
+    """Uninstall a package; `others` lie beside the program and must stay."""
     machine.run(program / "uninstall.exe", "/S", *words)  # which leaves the work to a copy of itself
     wait(lambda: _names(program) == others and program.exists() == bool(others), "no program any more")
     wait(lambda: not machine.registered(ENTRY, "DisplayName"), "no entry any more")
@@ -160,7 +160,7 @@ def remove(machine: WineMachine, program: Path, *words: str, others: frozenset[s
 
 @pytest.fixture
 def data(machine: WineMachine) -> Path:
-    """The files of a user after some time."""
+    """Create the files of a user."""
     folder = machine.local / "headstart"
     for name in ("models/large/weights.bin", "history/chats.db", "settings.toml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

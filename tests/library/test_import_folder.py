@@ -21,7 +21,7 @@ def root(headstart_home: Path) -> Path:
 
 @pytest.fixture
 def away(tmp_path: Path) -> Path:
-    """A folder on another disk, as it were."""
+    """A folder that counts as on another disk."""
     return tmp_path / "stick"
 
 

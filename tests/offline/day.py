@@ -30,7 +30,7 @@ _TERMINAL = (
 
 
 def main() -> None:
-    """All of it."""
+    """Do everything of the day."""
     application = make_application()
     start_log()
     instance = SingleInstance(paths.data_folder())

@@ -16,18 +16,18 @@ _CALL = re.compile(r"(connect|sendto|sendmsg|sendmmsg)\(")
 
 @cache
 def namespace() -> tuple[str, ...]:
-    """Return the words before a command that take its network away, or none where that is not allowed."""
+    """Return the command prefix that removes the network; empty if that is not allowed."""
     return next((words for words in _NAMESPACES if _runs(words)), ())
 
 
 @cache
 def can_trace() -> bool:
-    """Return whether there is strace, and whether it may trace."""
+    """Return whether strace is installed, and may trace."""
     return _runs((*_TRACER, "-o", os.devnull))
 
 
 def run(command: Sequence[str], trace: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """The command and all that it starts, traced into a file where that can be."""
+    """Run a command with all its children, traced into a file if possible."""
     tracer = (*_TRACER, "-o", str(trace)) if can_trace() else ()
     return subprocess.run(
         [*namespace(), *tracer, *command], env=environment, capture_output=True, text=True, check=False, timeout=600
@@ -35,7 +35,7 @@ def run(command: Sequence[str], trace: Path, environment: dict[str, str]) -> sub
 
 
 def away(trace: Path) -> list[str]:
-    """The calls that were meant for another computer."""
+    """Return the calls to other computers."""
     lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
     return [line for line in lines if _CALL.search(line) and any(map(_is_outside, _AWAY.finditer(line)))]
 

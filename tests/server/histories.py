@@ -100,7 +100,7 @@ def _as_openai() -> list[dict[str, Any]]:
 
 
 class Reference:
-    """Prompts by jinja2 and the library `tokenizers`."""
+    """Prompts by jinja2 and the library `tokenizers`, as an independent reference."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` has `tokenizer.json`."""

@@ -34,7 +34,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def client(self, key: str = KEY, retries: int = 0) -> openai.OpenAI:
-        """OpenAI's own client; to be closed."""
+        """Return OpenAI's own client, which the caller closes."""
         return openai.OpenAI(base_url=self.url, api_key=key, max_retries=retries, timeout=PATIENCE)
 
     def ask(
@@ -45,14 +45,14 @@ class Running:
         body: bytes | str | None = None,
         patience: float = PATIENCE,
     ) -> tuple[int, Mapping[str, str], str]:
-        """Status, headers and body of a request with the key, unless `headers` have another."""
+        """Send a request with the key, unless `headers` have another. Return status, headers and body."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience)) as connection:
             connection.request(method, path, body, {"Authorization": f"Bearer {KEY}"} | dict(headers or {}))
             reply = connection.getresponse()
             return reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read().decode()
 
     def metrics(self) -> dict[str, float]:
-        """Each sample of /metrics by its name and labels."""
+        """Return each sample of /metrics by its name and labels."""
         status, headers, text = self.ask("GET", "/metrics")
         assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
         samples = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
@@ -65,7 +65,7 @@ class Running:
 
 
 class Ear:
-    """Keeps what a server reports, and lets a test wait for the end of a request."""
+    """A receiver of a server's reports, with which a test can wait for the end of a request."""
 
     def __init__(self) -> None:
         self._told: list[ServerReport] = []
@@ -104,7 +104,8 @@ def serving(
     usual: str = MODEL,
     **order: Any,
 ) -> Iterator[Running]:
-    """A server in front of `engine`, or of `models` with the `usual` one, while inside. `order`: more of StartServer.
+    """Context manager with a server in front of `engine`, or of `models` with the `usual` one. `order`: more of
+    StartServer.
 
     `send_buffer`: bytes that the system takes although nobody reads them.
     """
@@ -125,6 +126,6 @@ def serving(
 
 
 def chat_body(text: str = "Hi", stream: str = "false", model: str = MODEL) -> str:
-    """A request as curl would send it."""
+    """Return a request as curl would send it."""
     message = f'{{"role":"user","content":"{text}"}}'
     return f'{{"model":"{model}","stream":{stream},"messages":[{message}]}}'

@@ -21,7 +21,7 @@ CHAT = "/v1/chat/completions"
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    """A server whose engine must not be asked."""
+    """A server whose engine must get no request."""
     engine = ScriptedEngine()
     with serving(engine) as running:
         yield running

@@ -74,7 +74,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """The engine of `running`, as if it were new."""
+    """The engine of `running`, with its requests cleared."""
     vars(ENGINE).update(vars(ScriptedEngine()))
     return ENGINE
 
@@ -720,7 +720,7 @@ WORDS = ["One", " two", " thrée"]
 
 @pytest.fixture
 def spelled() -> Iterator[openai.OpenAI]:
-    """A client of a server that answers in these words."""
+    """A client of a server that answers with these words."""
     with serving(ScriptedEngine(["".join(WORDS)])) as running, running.client() as client:
         yield client
 

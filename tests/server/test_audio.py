@@ -37,7 +37,7 @@ WHISPER = "ear"
 
 @dataclass
 class ScriptedEar:
-    """Writes down the same in each recording; keeps the requests, and what was in their files."""
+    """A transcriber that always returns the same; it keeps the requests and the content of their files."""
 
     requests: list[tuple[TranscriptionRequest, bytes]] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ class ScriptedEar:
         yield Finish(FinishReason.STOP, no_stats(), (), transcript=TRANSCRIPT)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def written(running: Running, **fields: Any) -> Any:
 
 
 def translated(running: Running, model: str, sound: bytes) -> httpx.Response:
-    """The reply to a request that OpenAI's client calls deprecated."""
+    """Return the reply to a request that OpenAI's client calls deprecated."""
     return httpx.post(
         f"{running.url}/audio/translations",
         headers={"authorization": f"Bearer {KEY}"},

@@ -43,7 +43,7 @@ def process() -> Iterator[Hosted]:
 
 
 def serve(process: Hosted) -> str:
-    """The address of a server in it."""
+    """Return the address of a server in it."""
     process.say(START)
     url: str = process.hear(Serving)[-1].url
     return url

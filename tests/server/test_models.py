@@ -24,7 +24,7 @@ HI: Any = [{"role": "user", "content": "Hi"}]
 
 
 class Shelf:
-    """Engines that say the name of their model; `room`: how many fit into memory."""
+    """Engines that return the name of their model; `room`: how many fit into memory."""
 
     def __init__(self, keep: int = 1, room: int = 9) -> None:
         self.loaded: list[str] = []
@@ -202,7 +202,7 @@ def test_stream_begins_while_it_waits_for_loading_and_for_its_turn(shelf: Shelf)
 
 @contextmanager
 def stream(server: Running, body: str, key: str = KEY) -> Iterator[http.client.HTTPResponse]:
-    """The reply to a request, from its head on."""
+    """Return the reply to a request, beginning with its head."""
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
         connection.request("POST", "/v1/chat/completions", body, {"api-key": key})
         with connection.getresponse() as reply:

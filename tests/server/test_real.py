@@ -52,7 +52,7 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Type:
 
 @pytest.fixture
 def running(real_smollm2: Path) -> Iterator[Running]:
-    """The model behind the server."""
+    """A server of the model."""
     with closing(load_apart(LoadOptions(real_smollm2))) as engine, serving(engine) as running:
         yield running
 
@@ -79,7 +79,7 @@ def test_every_api_gives_the_same_greedy_text(real_smollm2: Path, running: Runni
 
 @contextmanager
 def program(home: Path, model: Path) -> Iterator[openai.OpenAI]:
-    """A client of `headstart serve` with this model alone in its library."""
+    """A client of `headstart serve`, whose library has only this model."""
     (home / "models").mkdir(parents=True)
     (home / "models" / model.name).symlink_to(model)
     with served("--key", KEY, script=SERVE) as (_, lines):
@@ -131,7 +131,7 @@ def test_minilm_makes_the_vectors_of_its_source(
 
 
 def by_sentence_transformers(source: Path, texts: Sequence[str]) -> Any:
-    """The mean of the hidden states of each text's tokens, of length one, as the model's own page computes it."""
+    """Return normalised means of the hidden states of texts, as the model's own page computes them."""
     process.prepare()
     import torch  # noqa: PLC0415
     from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415

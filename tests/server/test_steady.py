@@ -42,7 +42,7 @@ def running(tiny_target: Path) -> Iterator[Running]:
 
 
 def ask(running: Running, path: str, system: list[str], turns: list[Any]) -> tuple[int, int, str]:
-    """Return the tokens of a prompt, those that were read again, and the answer."""
+    """Ask. Return the tokens of the prompt, the tokens read again, and the answer."""
     texts = [{"type": "text", "text": text} for text in system]
     body: dict[str, Any] = {"max_tokens": 8, "temperature": 0, "messages": turns}
     if path == "/v1/messages":

@@ -152,18 +152,18 @@ def test_random_seed_gives_several_answers_several_seeds(running: Running, engin
 
 
 class Slow:
-    """Reads a prompt bit by bit, then answers."""
+    """An engine that reads a prompt in steps, then answers."""
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         yield from (Prefill(number, 5049) for number in range(0, 5049, 256))
         yield from ScriptedEngine().generate(request, cancel)
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 def strict(path: str, line: str) -> bool:
-    """Return whether a line of a stream is one that the route's own specification has."""
+    """Return whether a line of a stream is allowed by the route's own specification."""
     if path.startswith("/api/"):
         return "created_at" in json.loads(line)
     if path in {CHAT, "/v1/completions"}:

@@ -67,7 +67,7 @@ Node = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Definition:
-    """A class or function of a walk, and the words that stand in it."""
+    """A class or function of a walk, and the words in it."""
 
     name: str
     path: str

@@ -45,7 +45,7 @@ def test_parameter_is_a_flag() -> None:
 
 def test_parameter_is_a_setting() -> None:
     class Plain:
-        """Settings of nothing else."""
+        """Settings without other fields."""
 
         name: str = ""
 
@@ -58,7 +58,7 @@ def test_parameter_is_a_setting() -> None:
 
 def test_parameter_is_a_field_of_the_api() -> None:
     class Plain:
-        """A body of nothing else."""
+        """A body without other fields."""
 
         name: str = ""
 
@@ -103,7 +103,7 @@ def test_load_option_is_a_flag_and_a_setting() -> None:
     assert [(each.threads, each.kv_precision) for each in asked] == [(3, "u8"), (None, "auto")]
 
     class Plain:
-        """Settings of nothing else."""
+        """Settings without other fields."""
 
         name: str = ""
 

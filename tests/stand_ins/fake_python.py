@@ -29,7 +29,7 @@ print(write_model(Path(os.environ["HEADSTART_HOME"]) / "models" / sys.argv[1]))
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A fake Python and its behaviour. `says`, `code`: how pip ends."""
+    """A fake Python and its behaviour. `says`, `code`: pip's output and exit code."""
 
     version: tuple[int, int, int] = (3, 11, 2)
     pip: str = "24.1"
@@ -41,7 +41,7 @@ class Plan:
 
 
 def put(folder: Path) -> None:
-    """Put it into a folder as `python3`, and nothing else."""
+    """Install it in a folder as `python3`."""
     folder.mkdir()
     program = folder / "python3"
     program.write_text(f"#!{sys.executable} -IS\n" + Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
@@ -49,7 +49,7 @@ def put(folder: Path) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Do what a Python would do with these words."""
+    """Act like a Python with these arguments."""
     plan = Plan(**json.loads(os.environ["FAKE_PYTHON"]))
     if "venv" in words:
         _fail(plan.venv_says)

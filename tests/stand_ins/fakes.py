@@ -1,4 +1,4 @@
-"""Engines without a model: they say what a test wrote down."""
+"""Engines without a model, whose answers a test has written down."""
 
 import signal
 import threading
@@ -129,25 +129,25 @@ def deliver(number: signal.Signals) -> None:
 
 @dataclass
 class RecordingLoad:
-    """Stands where models are loaded: notes what was asked for and hands out one engine."""
+    """A stand-in for loading models: it records the options and returns one engine."""
 
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
     options: list[LoadOptions] = field(default_factory=list)
 
     def __call__(self, options: LoadOptions) -> ScriptedEngine:
-        """The engine, whatever the options."""
+        """Return the engine, whatever the options."""
         self.options.append(options)
         return self.engine
 
 
 def _words(script: str) -> list[str]:
-    """Tokens of a text: each word with the space before it."""
+    """Split a text into tokens: each word with the space before it."""
     first, *rest = script.split(" ")
     return [word for word in (first, *(f" {word}" for word in rest)) if word]
 
 
 def _scored(pieces: tuple[Piece, ...], start: int, likeliest: int) -> tuple[Scored, ...]:
-    """Each word is the likeliest, and half a character comes next."""
+    """Return scores in which each word is the likeliest token, followed by half a character."""
     tokens = [Likelihood(tuple(piece.text.encode()), -0.25) for piece in pieces]
     starts = accumulate((len(piece.text) for piece in pieces), initial=start)
     return tuple(Scored(token, at, (token, HALF)[:likeliest]) for token, at in zip(tokens, starts, strict=False))

@@ -15,14 +15,14 @@ CREATED = "2026-01-01T00:00:00+00:00"
 
 
 def write_tokenizer(folder: Path, words: Mapping[str, int], added: Mapping[str, int] | None = None) -> None:
-    """A `tokenizer.json` with this vocabulary, as BPE tokenizers write it."""
+    """Write a `tokenizer.json` with this vocabulary, as BPE tokenizers do."""
     tokens = [{"id": index, "content": text} for text, index in (added or {}).items()]
     text = json.dumps({"model": {"type": "BPE", "vocab": words}, "added_tokens": tokens})
     (folder / vocabulary.FILE_NAME).write_text(text, encoding="utf-8")
 
 
 def write_model(folder: Path, words: Mapping[str, int] = WORDS, *, rows: int = 8, licence: str = "Apache-2.0") -> Path:
-    """A model folder whose manifest lists and hashes its files; returns `folder`."""
+    """Write a model folder whose manifest lists and hashes its files; return `folder`."""
     folder.mkdir(parents=True)
     write_tokenizer(folder, words)
     (folder / "openvino_model.xml").write_text("<net/>", encoding="utf-8")
@@ -32,7 +32,7 @@ def write_model(folder: Path, words: Mapping[str, int] = WORDS, *, rows: int = 8
 
 
 def write_pair(folder: Path, words: Mapping[str, int] = WORDS) -> Path:
-    """A pair of two such models; returns `folder`."""
+    """Write a pair of two such models; return `folder`."""
     write_model(folder / manifest.TARGET_FOLDER, words)
     write_model(folder / manifest.DRAFT_FOLDER, words)
     manifest.write(folder, PairManifest(folder.name, shared_ids=len(words), created=CREATED))
@@ -51,7 +51,7 @@ def resolved_model(folder: Path, options: LoadOptions, head: str | None = None) 
 
 
 def describe(folder: Path, *, rows: int = 8, licence: str = "Apache-2.0") -> Manifest:
-    """The manifest that fits the files in `folder`."""
+    """Return the manifest that fits the files in `folder`."""
     files = manifest.hash_files(folder)
     tokens = vocabulary.read(folder)
     return Manifest(

@@ -20,12 +20,12 @@ DONE = b"data: [DONE]\n\n"
 
 
 class Broken(Exception):  # noqa: N818 - it is no error of a test
-    """Raised in the middle of an answer: the connection ends without its last chunk."""
+    """Raised in the middle of an answer, so that the connection ends without its last chunk."""
 
 
 @dataclass
 class Script:
-    """The models and answers of the server. `refusals` come first, one for each try."""
+    """The models and answers of the server. `refusals` come first, one for each attempt."""
 
     words: tuple[str, ...] = ("Hello", " there", "!")
     models: tuple[dict[str, Any], ...] | None = ({"id": "small"},)  # None: it has no such list
@@ -45,7 +45,7 @@ class Script:
 
 @contextmanager
 def serving(script: Script, certificate: Path | None = None) -> Iterator[str]:
-    """The address of the API while the server runs; with a certificate (and its key, in PEM) by TLS."""
+    """Context manager with the API's address; with a certificate and its key, in PEM, by TLS."""
     config = uvicorn.Config(_app(script), port=0, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     if certificate:
@@ -65,7 +65,7 @@ def serving(script: Script, certificate: Path | None = None) -> Iterator[str]:
 
 
 def chunk(text: str = "", finish: str | None = None, **more: Any) -> bytes:
-    """A chunk of an answer as servers send it."""
+    """Return a chunk of an answer as servers send it."""
     delta = {"content": text} if text else {}
     data = {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

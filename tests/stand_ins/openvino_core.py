@@ -1,4 +1,4 @@
-"""OpenVINO's Core as it answers on machines that are not at hand: any devices, properties and refusals."""
+"""A stand-in for OpenVINO's Core on other machines: any devices, properties and refusals."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Properties = Mapping[str, object]
 
 @dataclass
 class FakeCore:
-    """`devices`: properties by device; `broken`: what the plugin of a kind says instead of loading."""
+    """`devices`: properties by device; `broken`: the error of a kind's plugin."""
 
     devices: Mapping[str, Properties] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class FakeCore:
 
     @property
     def available_devices(self) -> list[str]:
-        """The names."""
+        """The names of the devices."""
         return list(self.devices)
 
     def get_versions(self, kind: str) -> dict[str, SimpleNamespace]:
@@ -52,6 +52,6 @@ NO_OPENCL = (
 
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> None:
-    """Make this the one Core."""
+    """Replace the process's Core by this one."""
     monkeypatch.setattr("headstart.engine.hardware.devices.core", lambda: core)
     monkeypatch.setattr("headstart.engine.hardware.runtime.core", lambda: core)

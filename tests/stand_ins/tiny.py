@@ -28,7 +28,7 @@ LICENCE_TEXT = Path(__file__).resolve().parents[2] / "LICENSE"
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The plan of a tiny model. `noise` is the share by which its weights differ from its seed's."""
+    """The plan of a tiny model. `noise`: the share of random difference from its seed's weights."""
 
     name: str
     role: str
@@ -139,7 +139,7 @@ def _training_text() -> Iterable[str]:
 
 
 def _save_weights(plan: Plan, folder: Path) -> int:
-    """Random weights in f16 as safetensors; returns the number of parameters."""
+    """Save random weights in f16 as safetensors; return the number of parameters."""
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 
@@ -161,7 +161,7 @@ def _save_weights(plan: Plan, folder: Path) -> int:
 
 
 def _random_matrix(torch: Any, name: str, shape: Any, generator: Any) -> Any:
-    """Rows of unit size into a unit-variance result; a head scaled so that the best token leads clearly.
+    """Return rows of unit size for a unit-variance result; a head is scaled for a clear best token.
 
     Rows are drawn at a fixed height, so that models which differ in padding only share their other rows.
     """

@@ -66,7 +66,7 @@ class ToyRunner:
         raise NotImplementedError
 
     def row(self, prefix: Sequence[int]) -> Logits:
-        """The logits after `prefix`: [vocabulary]."""
+        """Return the logits after `prefix`: [vocabulary]."""
         key = tuple(prefix[-_MEMORY:])
         if key not in self._rows:
             exact = np.random.default_rng([self._seed, *key]).normal(0.0, 2.0, self.vocabulary)
@@ -76,7 +76,7 @@ class ToyRunner:
 
 
 class BranchingToy(ToyRunner):
-    """Checks branches; `taken` counts those that were kept."""
+    """A toy that checks branches; `taken` counts the kept ones."""
 
     can_branch = can_pad = True
     taken = 0
@@ -140,7 +140,7 @@ class RememberingToy(ToyRunner):
 
 
 def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:
-    """Read a prompt; how many tokens of it were known. What the cache holds then is what a fresh one would."""
+    """Read a prompt, and check the cache. Return how many of its tokens were known."""
     cache.reuse(prompt, chat)
     known = len(runner.tokens)
     runner.forward(prompt[known:])

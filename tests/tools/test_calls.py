@@ -19,7 +19,7 @@ WEATHER = '{\n  "name": "get_weather",\n  "arguments": {"city": "Oslo"}\n}'
 def read(
     answer: str, size: int, *, bare: bool = True, tools: Sequence[Tool] = TOOLS
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The text, and the names and arguments of the calls, of an answer in pieces of this size."""
+    """Return the text, and the names and arguments of the calls, of an answer in pieces of this size."""
     reader, text, calls = CallReader(tools, bare), "", list[list[str]]()
     steps = [reader.push(answer[at : at + size]) for at in range(0, len(answer), size)]
     for more, parts in (*steps, reader.finish()):

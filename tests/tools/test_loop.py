@@ -30,7 +30,7 @@ TWO = ToolResult("2")
 
 
 def write(loop: ToolLoop, *answers: str, result: ToolResult = TWO) -> str:
-    """The text that is shown while a model writes these answers."""
+    """Return the shown text while a model writes these answers."""
     engine, shown = ScriptedEngine(answers), ""
     for _ in answers:
         for event in engine.generate(loop.request):

@@ -27,14 +27,14 @@ PACKAGED_CLOCK = {**CLOCK, "args": [str(Path(__file__).with_name("clock_server.p
 
 
 def write(path: Path, **servers: Any) -> Path:
-    """A file of servers as other programs have it."""
+    """Write a file of servers in the form of other programs."""
     file = path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     return file
 
 
 def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelEvent | None = None) -> ToolResult:
-    """Call a tool that is offered."""
+    """Call an offered tool."""
     offer = servers.offer(name)
     assert offer
     return servers.call(offer, arguments, cancel)
@@ -42,7 +42,7 @@ def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelE
 
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServers]:
-    """A server made with the usual package."""
+    """The MCP server of these tests."""
     with closing(ToolServers(write(tmp_path_factory.mktemp("tools"), clock=PACKAGED_CLOCK), call=3)) as servers:
         servers.start()
         yield servers

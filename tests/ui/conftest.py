@@ -25,7 +25,7 @@ Speak = Callable[[str], object]
 
 @pytest.fixture(autouse=True)
 def english() -> None:
-    """Numbers as the tests expect them, wherever they run."""
+    """Format numbers as the tests expect them, everywhere."""
     QLocale.setDefault(QLocale("en_US"))
 
 
@@ -38,7 +38,7 @@ def engine_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def speak(qapp: QApplication) -> Iterator[Speak]:
-    """Has what is built from then on speak another language."""
+    """A function that switches the language of windows created afterwards."""
     translation = Translation(qapp)
     yield translation.install
     translation.remove()
@@ -47,7 +47,7 @@ def speak(qapp: QApplication) -> Iterator[Speak]:
 
 @pytest.fixture
 def link(qtbot: QtBot) -> Iterator[EngineLink]:
-    """A link to a toy engine of 10 ms a round; nothing is started yet."""
+    """A link to a toy engine with 10 ms a round, not yet started."""
     link = EngineLink((*PROGRAM, "--pace", "0.01"))
     yield link
     link.close()
@@ -69,7 +69,7 @@ def history(headstart_home: Path) -> Path:
 
 @pytest.fixture
 def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]]:
-    """Opens the window on the history with a toy engine; called again it is a restart."""
+    """A function that opens the window on the history with a toy engine; a second call is a restart."""
     opened: list[Program] = []
 
     def start(

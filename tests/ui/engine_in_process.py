@@ -17,7 +17,7 @@ _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoe
 def engine_process(
     command: Sequence[str], journal: Journal, on_event: Callable[[ProcessEvent], None]
 ) -> "EngineProcess | EngineInProcess":
-    """Stands where EngineProcess is made: a toy lives in this process, any other program in its own."""
+    """A stand-in for EngineProcess: a toy runs in this process, any other program in its own."""
     if tuple(command[: len(PROGRAM)]) != PROGRAM:
         return EngineProcess(command, journal, on_event)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
@@ -41,11 +41,11 @@ class EngineInProcess:
         self._host.receive(encode(order))
 
     def processor_seconds(self) -> float:
-        """Return none: nobody measures it."""
+        """Return 0: nobody measures it."""
         return 0.0
 
     def end(self, _grace: float = 0.0) -> None:
-        """End it; Ended follows."""
+        """End the engine; Ended follows."""
         with self._lock:
             self._listens = False
         self._host.close()

@@ -16,7 +16,7 @@ WAIT = int(1000 * PATIENCE)
 
 
 def shown(app: Program) -> list[MessageContent]:
-    """The messages on screen."""
+    """Return the messages on screen."""
     return app.window.chat.transcript.contents()
 
 
@@ -38,19 +38,19 @@ def ask(qtbot: QtBot, app: Program, text: str) -> None:
 
 
 def begin(qtbot: QtBot, app: Program, text: str) -> None:
-    """Ask, and go on when the answer has begun to show."""
+    """Ask, and wait until the answer has begun to show."""
     write(app, text)
     qtbot.waitUntil(lambda: len(shown(app)) >= 2 and len(shown(app)[-1].text) > 20, timeout=WAIT)
 
 
 def settle(qtbot: QtBot, owner: QObject) -> None:
-    """Wait until none of an object's timers that fire once is running: what was going to happen has happened."""
+    """Wait until none of an object's single-shot timers is running."""
     timers = owner.findChildren(QTimer)
     qtbot.waitUntil(lambda: not any(each.isActive() and each.isSingleShot() for each in timers), timeout=WAIT)
 
 
 def stored(app: Program) -> list[tuple[str, State]]:
-    """Return text and state of the messages that the history has of the open chat."""
+    """Return text and state of the open chat's messages in the history."""
     chat = app.chat_controller.session.chat.id
     return [(message.text.strip(), message.state) for message in app.store.conversation(chat).path]
 
@@ -77,18 +77,18 @@ def words(widget: QWidget) -> str:
 
 
 def button(part: QWidget, name: str) -> QPushButton:
-    """The button with this text or name."""
+    """Return the button with this text or name."""
     buttons = part.findChildren(QPushButton)
     return next(each for each in buttons if name in (each.text(), each.accessibleName(), each.objectName()))
 
 
 def setting(app: Program, name: str) -> SettingEditor:
-    """The editor of a setting of the open chat."""
+    """Return the editor of a setting of the open chat."""
     return next(form._editors[name] for form in app.window.panel.forms if name in form.names)
 
 
 def preferences(app: Program) -> PreferencesDialog:
-    """Open them."""
+    """Open the preferences, and return them."""
     app.window.actions_by_name["preferences"].trigger()
     return app.window.findChildren(PreferencesDialog)[-1]
 
@@ -101,6 +101,6 @@ def press(part: QWidget, name: str) -> None:
 
 
 def cells(table: QTreeWidget) -> list[list[str]]:
-    """The texts of a table, row by row."""
+    """Return the texts of a table, row by row."""
     items = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
     return [[item.text(column) for column in range(table.columnCount())] for item in items if item]

@@ -1,4 +1,4 @@
-"""Walks through a window as somebody does who has a keyboard and a screen reader only."""
+"""Walks through a window with a keyboard and a screen reader only."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,14 +33,14 @@ _LEAST_MARK = 60  # pixels; a caret has less
 
 
 def controls(window: QWidget) -> Iterator[QWidget]:
-    """Everything visible that a person works with, but for the parts of which Qt makes it."""
+    """Return all visible controls, except their inner parts."""
     for widget in window.findChildren(QWidget):
         if isinstance(widget, CONTROLS) and widget.isVisible() and widget.window() is window and not _is_part(widget):
             yield widget
 
 
 def walked(window: QWidget) -> list[QWidget]:
-    """Return what Tab leads to, in order, until it comes round."""
+    """Return the controls that Tab visits, in order, until it comes round."""
     found: list[QWidget] = []
     for _ in range(_LONGEST):
         focused = QApplication.focusWidget()
@@ -77,7 +77,7 @@ def _luminance(window: QWidget) -> Any:
 
 
 def unreached(window: QWidget) -> list[str]:
-    """Controls that can be used now and that Tab does not lead to. A list without focus is moved in from its field."""
+    """Return usable controls that Tab does not visit. A list without focus is operated from its field."""
     there = walked(window)
     wanted = [widget for widget in controls(window) if widget.isEnabled() and not _is_served(widget)]
     return [
@@ -86,17 +86,17 @@ def unreached(window: QWidget) -> list[str]:
 
 
 def _has_arrows(widget: QWidget) -> bool:
-    """Return whether the arrow keys lead here: Tab stops at the chosen one of several, as in every program."""
+    """Return whether arrow keys lead to a control: Tab stops only at the chosen one of a group."""
     return isinstance(widget, QRadioButton) and widget.autoExclusive() and not widget.isChecked()
 
 
 def nameless(window: QWidget) -> list[str]:
-    """Controls of which a screen reader says neither what they are called nor what they are."""
+    """Return the controls without a name or a role for screen readers."""
     return [told(widget) for widget in controls(window) if not _is_told(widget)]
 
 
 def cut(window: QWidget) -> list[str]:
-    """Controls that got less room than the least they ask for. What scrolls needs none."""
+    """Return the controls with less room than their minimum, except those that scroll."""
     asking = [widget for widget in controls(window) if not hasattr(widget, "viewport")]
     return [
         f"{told(widget)}: {widget.size().toTuple()} of {widget.minimumSizeHint().toTuple()}"
@@ -106,7 +106,7 @@ def cut(window: QWidget) -> list[str]:
 
 
 def told(widget: QWidget) -> str:
-    """Enough to find it in the sources."""
+    """Return a description by which a control is found in the sources."""
     name = widget.accessibleName() or widget.objectName() or getattr(widget, "text", str)()
     return f"{type(widget).__name__} {name!r} in {type(widget.parent()).__name__}"
 
@@ -123,7 +123,7 @@ def _is_told(widget: QWidget) -> bool:
 
 
 def _is_part(widget: QWidget) -> bool:
-    """Made by Qt inside a control."""
+    """Return whether Qt made a widget as a part of a control."""
     parent = widget.parent()
     inside = isinstance(parent, QAbstractSpinBox | QComboBox | QLineEdit)
     in_popup = isinstance(parent, QWidget) and isinstance(parent.parent(), QComboBox)

@@ -21,7 +21,7 @@ QUIET = 500  # ms
 
 @dataclass(frozen=True)
 class Census:
-    """The counts of a moment."""
+    """The counts of objects at a moment."""
 
     objects: int
     timers: int
@@ -46,7 +46,7 @@ def census(app: Program) -> Census:
 
 
 def at_rest(qtbot: QtBot, app: Program) -> Census:
-    """Wait until nothing more ends, as timers and threads end late on a loaded machine, and return the counts."""
+    """Wait until nothing more ends, and return the counts."""
     seen = [census(app)]
 
     def is_same() -> bool:
@@ -59,7 +59,7 @@ def at_rest(qtbot: QtBot, app: Program) -> Census:
 
 
 def nothing_more(qtbot: QtBot, app: Program, before: Census, room: float) -> None:
-    """Wait until there is no more than before, but for some memory."""
+    """Wait until the counts are no higher than before, except some memory."""
 
     def check() -> None:
         after = census(app)
@@ -71,7 +71,7 @@ def nothing_more(qtbot: QtBot, app: Program, before: Census, room: float) -> Non
 
 
 def fill(app: Program) -> list[str]:
-    """Chats of some length, past the window."""
+    """Save chats of some length, without the window."""
     ids = []
     for number in range(CHATS):
         conversation = Conversation()
@@ -87,7 +87,7 @@ def fill(app: Program) -> list[str]:
 
 
 def go_through(app: Program, ids: list[str], times: int) -> None:
-    """Open one after another."""
+    """Open chats one after another."""
     for turn in range(times):
         app.chats.open(ids[turn % len(ids)])
         for _ in range(3):
@@ -96,7 +96,7 @@ def go_through(app: Program, ids: list[str], times: int) -> None:
 
 
 def answer(qtbot: QtBot, app: Program, times: int) -> None:
-    """Each in a chat of its own, begun anew after every tenth."""
+    """Ask for answers, each in a new chat; begin again after every tenth."""
     for turn in range(times):
         if turn % 10 == 0:
             app.chats.open_new()

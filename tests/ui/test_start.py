@@ -171,7 +171,7 @@ def test_event_loop_drops_no_reference_to_none(qtbot: QtBot) -> None:
 
 def test_garbage_is_collected_in_the_main_thread(qtbot: QtBot, app: Program) -> None:
     class Node:
-        """Points to itself."""
+        """A node that refers to itself."""
 
         def __init__(self) -> None:
             self.me = self

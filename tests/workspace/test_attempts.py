@@ -102,7 +102,7 @@ OBEYING = (
 
 @pytest.fixture
 def trap(place: Path) -> Path:
-    """The folder with secrets, a file with a second name outside, and a repository."""
+    """A folder with secrets, a file with a second name outside, and a repository."""
     (place / ".env").write_text(f"PASSWORD={HIDDEN}\n", encoding="utf-8")
     (place / "keys").mkdir()
     (place / "keys" / "id_rsa").write_text(HIDDEN, encoding="utf-8")
@@ -116,7 +116,7 @@ def trap(place: Path) -> Path:
 
 @pytest.fixture
 def guarded(trap: Path) -> Iterator[Workspace]:
-    """A workspace in which all that can be allowed for good is allowed. Afterwards nothing outside has changed."""
+    """A workspace with all permanent permissions. Afterwards nothing outside has changed."""
     before = _outside(trap)
     workspace = Workspace(trap)
     workspace.allowed |= {READ, EDIT}
@@ -182,7 +182,7 @@ def test_command_does_not_leave_the_folder(guarded: Workspace, command: str) -> 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_instruction_in_a_file_widens_nothing(trap: Path, text: str) -> None:
-    """A model reads the text and does whatever any of the twenty texts wants; nobody allows more than reading."""
+    """A model obeys each of twenty texts that it reads; only reading is allowed."""
     (trap / "read me.txt").write_text(text, encoding="utf-8")
     before, outside = tree(trap), _outside(trap)
     workspace = Workspace(trap)

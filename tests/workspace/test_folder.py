@@ -96,7 +96,7 @@ def test_folder_stays_the_same_when_another_takes_its_name(folder: Folder, place
 
 @pytest.mark.slow
 def test_race_with_links_never_leads_outside(folder: Folder, place: Path) -> None:
-    """Somebody swaps a folder and a file for links, again and again, while they are read and written."""
+    """Links replace a folder and a file again and again, while they are read and written."""
     (place / "sub").mkdir()
     (place / "sub" / "file.txt").write_text("inside", encoding="utf-8")
     (place / "link").symlink_to("../outside")

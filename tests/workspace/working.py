@@ -1,4 +1,4 @@
-"""A scripted model that works on a folder, and somebody who answers its questions."""
+"""A scripted model that works on a folder, and the answers to its questions."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def refuse(_proposal: Proposal) -> bool:
 
 @dataclass
 class Work:
-    """The results of an answer, and the questions that it asked."""
+    """The results of an answer, and its questions."""
 
     results: list[ToolResult] = field(default_factory=list)
     questions: list[Proposal] = field(default_factory=list)

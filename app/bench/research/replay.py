@@ -76,7 +76,7 @@ class AnswerReplay:
         return (self.text.limit or len(self.text)) - self.at
 
     def state(self, *, draft: bool = True) -> RoundState:
-        """Return what the next round starts from."""
+        """Return the state at the start of the next round."""
         offer = self.text.offers[self.at]
         free_drafts: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
         uncached_tokens = {self.text.drafter: self._uncached} if draft else {}

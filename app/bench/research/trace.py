@@ -47,7 +47,7 @@ class Trace:
     """A file that grows by a line for each round of an engine's answers."""
 
     def __init__(self, engine: LocalEngine, file: TextIO, depth: int | None = None) -> None:
-        """Write the header. With a `depth` every round drafts as far, and what the policy learns is not kept."""
+        """Write the header. With a `depth`, every round drafts that many tokens, and nothing learned is kept."""
         self._engine, self._file = engine, file
         self._with_tokens = depth is not None
         self._number = 0  # of the answer
@@ -64,7 +64,7 @@ class Trace:
         policy.observers.append(self._round)
 
     def answer(self, request: ConversationRequest, cancel: CancelEvent | None = None) -> Finish:
-        """Have the engine answer, and record it."""
+        """Let the engine answer, and record it."""
         self._number += 1
         prompt = self._engine.tokenizer.prompt_of(request, self._engine.context)
         line = {
@@ -119,7 +119,7 @@ class Trace:
 
 
 class Recorder(Policy):
-    """Drafts equally far in every round, so that a replay knows what any rule would have met.
+    """A policy that drafts equally far in every round, so that a replay knows what any rule would have met.
 
     It drafts one candidate more than it verifies: so the draft's guess is known for every token of the text, for the
     target's own token behind a round whose candidates all held, too.
@@ -128,7 +128,7 @@ class Recorder(Policy):
     depth = 8
 
     def plan(self, state: RoundState) -> DraftPlan:
-        """Have the draft model draft, if there is one."""
+        """Plan to draft with the draft model, if there is one."""
         plan, limit = super().plan(state), min(self.depth + 1, state.remaining - 1)
         model = next(iter(plan.state.uncached_tokens), None) if limit > 0 else None
         drafter, limit = (model, limit) if model else (Origin.TARGET, 0)
@@ -140,7 +140,7 @@ class Recorder(Policy):
 
 
 class RecordingSession(DraftSession):
-    """Drafts up to the limit and verifies all candidates but the last, without branches: the text tells about these."""
+    """A session that drafts up to the limit and verifies all candidates but the last, without branches."""
 
     def __init__(self, plan: DraftPlan, policy: PolicyState, depth: int) -> None:
         super().__init__(plan, policy)
@@ -166,7 +166,7 @@ def _short(figure: float) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record greedy answers to prompts of the benchmark; return the exit code."""
+    """Record greedy answers to the benchmark's prompts. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a folder, or the name of an installed model or pair")
     parser.add_argument("file", type=Path)

@@ -67,7 +67,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder with three files, one in a folder of its own."""
+    """A folder with three files, one of them in a sub-folder."""
     folder = tmp_path / "papers"
     write(folder / "boat.md", "The boat leaves at noon.")
     write(folder / "deep" / "walrus.txt", "one\ntwo\n\nThe walrus sleeps by day.")
@@ -82,7 +82,7 @@ def reader() -> DirectReader:
 
 @pytest.fixture
 def index(home: Path, files: Path) -> Iterator[FolderIndex]:
-    """An index of the folder, empty yet."""
+    """An empty index of the folder."""
     with FolderIndex(home, None) as opened:
         opened.keep([str(files)])
         yield opened

@@ -28,7 +28,7 @@ _VISITS = 3  # of a line: loops over rows are all alike
 
 
 def fill(folder: Path) -> None:
-    """A plain history with a backup and with a damaged one put aside."""
+    """Create a plain history with a backup, and with a damaged history put aside."""
     with closing(open_store(folder)) as store:
         for number in range(CHATS):
             chat = store.create_chat(f"{WORD.decode()} {number}")
@@ -38,14 +38,14 @@ def fill(folder: Path) -> None:
 
 
 def opened(folder: Path) -> Store:
-    """The history, of whichever kind it is."""
+    """Return the history, plain or encrypted."""
     encryption.settle(folder)
     key = encryption.unlock(folder, PASSPHRASE) if encryption.is_encrypted(folder) else None
     return open_store(folder, key)
 
 
 def readable(folder: Path) -> set[str]:
-    """The names of files that anybody can read the word in."""
+    """Return the names of files in which the secret word is readable."""
     return {path.name for path in folder.rglob("*") if path.is_file() and WORD in path.read_bytes()}
 
 
@@ -61,7 +61,7 @@ def faults(folder: Path) -> list[str]:
 
 
 def kill_before_lines(template: Path, change: Callable[[Path, str], object], step: int) -> tuple[int, list[str]]:
-    """Number of kills, one each so many lines, and what each left that it should not have."""
+    """Kill a change before its lines. Return the number of kills, and the faults that they left."""
     scratch, found = template.with_name("scratch"), []
     for kills in count():
         shutil.rmtree(scratch, ignore_errors=True)
@@ -103,7 +103,7 @@ def _die_before(wanted: int) -> None:
 
 
 def main(folder: Path, step: int) -> None:
-    """Both ways; prints the kills of each and every fault."""
+    """Test both directions. Print the number of kills and every fault."""
     key_file.COST = CHEAP
     # A kill takes nothing from the system's cache, and the disk may be slow.
     os.fsync = lambda fd: None

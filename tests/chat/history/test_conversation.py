@@ -34,7 +34,7 @@ def _answered(conversation: Conversation, text: str) -> Conversation:
 
 
 def _talk(*texts: str) -> Conversation:
-    """Question, answer, question, ..."""
+    """Return a conversation of questions and answers."""
     conversation = Conversation()
     for number, text in enumerate(texts):
         conversation = _answered(conversation, text) if number % 2 else conversation.ask(text)

@@ -30,13 +30,13 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - a folder is made in it, for hundreds o
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A guess takes no time."""
+    """Make one guess of a passphrase take no time."""
     monkeypatch.setattr(key_file, "COST", killing.CHEAP)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A plain history with a backup and with a damaged one put aside."""
+    """A plain history with a backup, and with a damaged history put aside."""
     killing.fill(tmp_path / "history")
     return tmp_path / "history"
 

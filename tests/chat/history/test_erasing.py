@@ -34,13 +34,13 @@ _chance = random.Random(5)
 
 
 def _secret(size: int) -> str:
-    """Return text of so many words that no other text has."""
+    """Return a text of so many words that occur nowhere else."""
     words = (f"{_chance.randrange(1 << 32):08x}{_END}" for _ in range(size))
     return f"{_RARE} {' '.join(words)}"
 
 
 def _found(folder: Path) -> dict[str, int]:
-    """Return the files that have secret words, and how many."""
+    """Return the files with secret words, and the number of these."""
     counts = {path.name: _count(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
     return {name: count for name, count in counts.items() if count}
 
@@ -50,7 +50,7 @@ def _count(content: bytes) -> int:
 
 
 def _tell(store: Store, *texts: str, title: str = "") -> str:
-    """A chat with a question and an answer for each text, with it in all their parts."""
+    """Save a chat with a question and an answer for each text, which stands in all their parts."""
     tree = Conversation()
     for text in texts:
         tree = tree.ask(text, [Attachment(f"{text[:40]}.txt", text)]).begin_answer()
@@ -62,13 +62,13 @@ def _tell(store: Store, *texts: str, title: str = "") -> str:
 
 
 def _fill(store: Store) -> None:
-    """Chats that stay, before and after those that go."""
+    """Save chats that stay, before and after those that are deleted."""
     for number in range(30):
         _tell(store, *(f"kept words {number} {round_} " * 20 for round_ in range(3)), title=f"kept {number}")
 
 
 def _is_whole(store: Store) -> bool:
-    """Return whether all that stays is there, and is found."""
+    """Return whether all remaining chats are present, and found by the search."""
     for table in ("title_words", "message_words", "file_words"):
         store._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")  # noqa: S608
     found = {hit.chat.title for hit in store.search("kept", limit=1000) if hit.file}

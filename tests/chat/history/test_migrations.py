@@ -35,7 +35,7 @@ def _filled(folder: Path, chats: int = 40) -> Store:
 
 
 def _break(folder: Path) -> None:
-    """Spoil the first page of the messages, which a start of a large history does not look at."""
+    """Damage the first page of the messages, which the start of a large history does not check."""
     connection = sqlite3.connect(folder / FILE_NAME)
     (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
     connection.close()

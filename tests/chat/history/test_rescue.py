@@ -110,7 +110,7 @@ def test_damaged_index_that_is_noticed_later_is_repaired_by_the_next_start(folde
 
 
 def _rescued(folder: Path, key: Key | None = None) -> tuple[rescue.Rescue, Content]:
-    """Open a damaged history as the window does, and return what was read."""
+    """Open a damaged history as the window does. Return the rescued content."""
     before = (folder / FILE_NAME).read_bytes()
     with pytest.raises(ReadableHistoryError) as told:
         open_store(folder, key)

@@ -16,7 +16,7 @@ from tests.junk import fuzz
 
 
 def _tell(store: Store, *texts: str, title: str = "") -> str:
-    """A chat with these messages, one under the other."""
+    """Save a chat with these messages, each below the one before."""
     tree = Conversation()
     for text in texts:
         tree = tree.ask(text)

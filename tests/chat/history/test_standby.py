@@ -16,7 +16,7 @@ from headstart.errors import StandbyError, UnwritableHistoryError
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """The folders for temporary files; the first is not there."""
+    """The folders for temporary files; the first does not exist."""
     folders = [tmp_path / "none", tmp_path / "temporary"]
     folders[1].mkdir()
     monkeypatch.setattr(standby, "places", lambda: iter(folders))

@@ -372,7 +372,7 @@ def test_kill_at_any_moment_loses_nothing_saved(folder: Path) -> None:
 
 
 def _killed_after(folder: Path, seconds: float) -> list[list[str]]:
-    """Lines that the child printed after each save, until it was killed some time after the first."""
+    """Return the lines of a child that prints after each save, and is killed some seconds after the first."""
     variables = os.environ | {"PYTHONPATH": str(ROOT / "app")}
     command = [sys.executable, "-c", WRITE_FOREVER, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as child:

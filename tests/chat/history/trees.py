@@ -34,7 +34,7 @@ Edit = Callable[[Conversation], Conversation]
 
 
 def any_message(conversation: Conversation, draw: st.DrawFn) -> int:
-    """The id of one of its messages."""
+    """Draw the id of one of a conversation's messages."""
     return draw(st.sampled_from(sorted(conversation.messages)))
 
 
@@ -57,7 +57,7 @@ def edited(conversation: Conversation, draw: st.DrawFn) -> Conversation:
 
 
 def answered_again(conversation: Conversation, id_: int, step: str, draw: st.DrawFn) -> Conversation:
-    """An answer made anew or continued; a question is left as it is."""
+    """Return the tree with an answer that is generated again or continued; a question is left as it is."""
     if conversation.messages[id_].role is Role.USER:
         return conversation
     return finished(getattr(conversation, step)(id_), draw)
@@ -76,7 +76,7 @@ def finished(conversation: Conversation, draw: st.DrawFn) -> Conversation:
 
 @st.composite
 def histories(draw: st.DrawFn, most: int = 12) -> list[Conversation]:
-    """A conversation after each of some operations, from the empty one on."""
+    """Draw a conversation after each of some operations, beginning with the empty one."""
     found = [Conversation()]
     for _ in range(draw(st.integers(0, most))):
         found.append(edited(found[-1], draw))

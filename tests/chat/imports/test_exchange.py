@@ -1,4 +1,4 @@
-"""Exports and imports: a round trip changes nothing, pages run nothing, and bad files are refused in one sentence."""
+"""Exports and imports: round trips change nothing, pages run nothing, and bad files are refused in one sentence."""
 
 import dataclasses
 import html
@@ -106,7 +106,7 @@ def test_markdown_reads_like_the_chat() -> None:
 
 
 class _Tags(HTMLParser):
-    """Elements and attributes of a page."""
+    """A parser that collects elements and attributes of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -116,7 +116,6 @@ class _Tags(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collects."""
         self.tags.add(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
 

@@ -43,7 +43,7 @@ def _text(role: str, *parts: object, **others: object) -> Json:
 
 
 def _chain(*messages: Json) -> Json:
-    """An export of one chat whose nodes name their parents and children."""
+    """Return an export of one chat whose nodes name their parents and children."""
     keys = [f"node {number}" for number in range(len(messages))]
     nodes = {
         key: {"id": key, "parent": above, "children": [below] if below else [], "message": message}

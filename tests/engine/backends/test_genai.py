@@ -54,7 +54,7 @@ LOOKUP = Speculation(drafter=Drafter.NGRAM)
 
 @dataclass(frozen=True)
 class Result:
-    """An answer with its events."""
+    """The events of an answer, as one value."""
 
     text: str
     steps: Sequence[Step]
@@ -261,7 +261,7 @@ def test_genai_stop_string_ends_one_answer(either: GenaiEngine, lone_engine: Loc
 
 
 def cancelled_midway(engine: GenaiEngine) -> Finish:
-    """The end of an answer that is cancelled at its first step."""
+    """Return the end of an answer that is cancelled at its first step."""
     cancel, steps = CancelEvent(), 0
     for event in engine.generate(structs.replace(QUESTION, max_new_tokens=500), cancel):
         if isinstance(event, Step) and event.round.tokens:
@@ -387,7 +387,7 @@ def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way
 
 @dataclass
 class PlayedPipeline:
-    """GenAI's stateful pipeline as an NPU would run it: two tokens at a time. `fault`: what it says instead."""
+    """A stand-in for GenAI's pipeline on an NPU, two tokens at a time. `fault`: its error instead."""
 
     fault: str = ""
     built: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
@@ -399,7 +399,7 @@ class PlayedPipeline:
         return self
 
     def generate(self, inputs: Any, config: Any, streamer: Any) -> Any:
-        """Some tokens of the vocabulary, until they suffice."""
+        """Generate tokens of the vocabulary up to the requested number."""
         assert inputs.input_ids.shape[1] > 0
         if self.fault:
             raise RuntimeError(f"Exception from npu.cpp:1:\n{self.fault}")
@@ -496,7 +496,7 @@ MENDED = "OpenVINO GenAI mended this: permit it in engine/backends/genai/engine.
 
 
 def _pipeline(target: Path, draft: Path) -> Any:
-    """The tiny pair, as GenAI guesses with it."""
+    """Return a pipeline of the tiny pair as GenAI drafts with it."""
     genai, chosen = openvino_genai(), dict(reference())
     guessing = genai.draft_model(str(draft), "CPU", **chosen)
     scheduler = genai.SchedulerConfig()
@@ -549,7 +549,7 @@ def test_genai_bug_log_probabilities_without_bound(tiny_target: Path, tiny_draft
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["presence_penalty", "frequency_penalty"])
 def test_genai_bug_penalty_of_negative_logits(tiny_target: Path, penalty: str) -> None:
-    """A penalty above every score leads away from what was written; here what was written comes back ever after."""
+    """The penalty of a negative logit makes a token likelier: here, written tokens come again and again."""
     genai = openvino_genai()
     pipeline = genai.ContinuousBatchingPipeline(str(tiny_target), genai.SchedulerConfig(), "CPU", dict(reference()))
     (ids,) = _answer(pipeline, 40, do_sample=False, **{penalty: 2.0}).m_generation_ids

@@ -1,4 +1,4 @@
-"""A server answers in place of a model: what is asked, what is heard, what goes wrong, and how soon it stops."""
+"""A server answers in place of a model: requests, replies, errors, and cancelling."""
 
 import email.utils
 import json
@@ -91,7 +91,7 @@ def finish_of(events: Iterable[Event]) -> Finish:
 
 
 def heard(engine: RemoteEngine, request: Request = ASKED) -> tuple[str, HeadstartError]:
-    """The part of an answer that came before the error."""
+    """Return the part of an answer before its error."""
     parts: list[str] = []
     with pytest.raises(HeadstartError) as raised:
         parts.extend(event.text for event in engine.generate(request) if isinstance(event, Step))
@@ -219,7 +219,7 @@ def test_tools_calls_and_results_are_sent(connect: Open, script: Script) -> None
 
 
 def calling(*parts: tuple[int, str, str]) -> list[bytes]:
-    """The chunks of an answer that calls: index, name, arguments."""
+    """Return the chunks of an answer with calls: index, name, arguments."""
     deltas = [
         {"tool_calls": [{"index": index, "function": {"name": name or None, "arguments": arguments}}]}
         for index, name, arguments in parts
@@ -353,7 +353,7 @@ def thought(**delta: Any) -> bytes:
 
 
 def parts_of(events: Iterable[Event]) -> tuple[str, str]:
-    """The thinking and the text of an answer."""
+    """Return the thinking and the text of an answer."""
     steps = [event for event in events if isinstance(event, Step)]
     for step in steps:
         assert step.text == "".join(piece.text for piece in step.pieces if not piece.is_thinking)
@@ -569,7 +569,7 @@ def test_first_word_has_no_timeout(address: str, script: Script) -> None:
 
 
 def cancel_when_asked(script: Script) -> CancelEvent:
-    """An event that is set once the server has a request."""
+    """Context manager with an event that is set once the server has a request."""
     cancel = CancelEvent()
 
     def watch() -> None:

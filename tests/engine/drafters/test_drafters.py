@@ -116,7 +116,7 @@ def test_ngram_lookup_reads_few_of_many_places() -> None:
 
 @pytest.fixture
 def draft() -> DraftModel:
-    """A draft over a toy of the target's vocabulary."""
+    """A draft model over a toy with the target's vocabulary."""
     return DraftModel(ToyRunner(), 24)
 
 
@@ -255,7 +255,7 @@ def test_draft_reads_a_long_text_in_chunks() -> None:
 
 
 class CancellingRunner(ToyRunner):
-    """Is cancelled while it reads the second part."""
+    """A runner that is cancelled while it reads the second part."""
 
     cancel = CancelEvent()
 
@@ -267,7 +267,7 @@ class CancellingRunner(ToyRunner):
 
 
 def searched(read: abc.Sequence[int], length: int, after: abc.Sequence[int] = ()) -> Draft:
-    """The latest place in what was read after the longest of the n-gram sizes that all ends with."""
+    """Reference search: return the last position after the longest n-gram that the text ends with."""
     text = [*read, *after]
     end = len(text)
     for size in SIZES:
@@ -278,7 +278,7 @@ def searched(read: abc.Sequence[int], length: int, after: abc.Sequence[int] = ()
 
 
 def continued(text: abc.Sequence[int], place: int, length: int) -> tuple[int, ...]:
-    """Return the tokens behind `place`, and the copied ones once the text ends."""
+    """Return the tokens after `place`; past the end, the copied ones again."""
     extended = list(text)
     for step in range(length):
         extended.append(extended[place + step])
@@ -296,7 +296,7 @@ def up_to(count: int) -> ShouldContinue:
 
 
 def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: CancelEvent | None = None) -> Sequence:
-    """An answer with nothing but its prompt."""
+    """Return an answer that has only its prompt."""
     return Sequence(tuple(context), 100, frozenset(), sampling, Speculation(), 4096, cancel=cancel or CancelEvent())
 
 
@@ -366,7 +366,7 @@ def listed_draft(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def with_list(folder: Path, ranked: Any, rows: int) -> Path:
-    """Add a list to a model folder."""
+    """Add a list of tokens to a model folder."""
     np.save(folder / "draft_vocab.npy", ranked)
     described = dataclasses.replace(
         manifest.read_model(folder),
@@ -448,7 +448,7 @@ def test_unfit_draft_vocab_is_refused(tiny_draft: Path, tmp_path: Path, ranked: 
 
 @pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED, CUT], ids=["greedy", "warm", "penalised", "cut"])
 def test_row_of_a_draft_vocab_equals_the_masked_row(sampling: Sampling) -> None:
-    """The slow way to leave tokens out: no probability."""
+    """The slow reference gives other tokens no probability."""
     context = [1, 5, 5, 7]
     for seed in range(50):
         row = np.random.default_rng(seed).normal(0.0, 2.0, 24).astype(np.float32)
@@ -488,7 +488,7 @@ def test_tokens_without_a_place_in_the_target_are_cut() -> None:
 
 
 class TrimmedToy(ToyRunner):
-    """Gives the logits of KEPT."""
+    """A toy that gives the logits of KEPT."""
 
     def forward(self, *arguments: Any, **named: Any) -> Logits:
         return super().forward(*arguments, **named)[:, KEPT]
@@ -506,7 +506,7 @@ OFFERED = RoundState(context=100, remaining=200, free_drafts=offered())
 
 @pytest.fixture
 def model(tiny_target: Path, tmp_path: Path) -> Path:
-    """A model folder with a table of TEXT, put there by the command."""
+    """A model folder with a table of TEXT, made by the command."""
     folder, text = tmp_path / "model", tmp_path / "words.txt"
     shutil.copytree(tiny_target, folder)
     text.write_text(TEXT, encoding="utf-8")
@@ -522,7 +522,7 @@ def rewrite(folder: Path, **columns: Any) -> None:
 
 
 def columns(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> dict[str, Any]:
-    """Context -> (next token, how often it was, how often any was)."""
+    """Return the columns of a table from contexts, each with the next token, its count, and the count of any."""
     rows = sorted((manifest.table_key(before), *after) for before, after in entries.items())
     keys, tokens, hits, seen = zip(*rows, strict=True)
     types = {"keys": np.uint64, "tokens": np.int32, "hits": np.uint16, "seen": np.uint16}
@@ -535,7 +535,7 @@ def a_table(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> TableDrafte
 
 
 def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[str]:
-    """Rounds in which `held` of the offered tokens turn out right; who guessed."""
+    """Play rounds in which `held` of the offered tokens are accepted. Return who drafted."""
     drafters = []
     for _ in range(rounds):
         plan = policy.plan(replace(OFFERED, free_drafts=offered(held)))
@@ -733,7 +733,7 @@ class TestPolicy:
 
 
 def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[TableDrafter]:
-    """A table of what the target likes, and an empty one."""
+    """Return a table of the target's likeliest continuations, and an empty one."""
     pairs = [(a, b) for a in range(VOCABULARY) for b in range(VOCABULARY)]
     known = a_table({pair: (int(np.argmax(target.row([*pair]))), 9, 9) for pair in pairs})
     wrong = a_table({(token,): (rng.randrange(VOCABULARY), 99, 99) for token in range(VOCABULARY)})

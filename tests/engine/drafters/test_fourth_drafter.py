@@ -23,7 +23,7 @@ from tests.stand_ins.toy import ToyRunner, toy_drafters
 
 
 class Seer:
-    """Guesses the target's favourite, or with `lies` what it likes least."""
+    """A drafter of the target's likeliest token, or with `lies` of its least likely one."""
 
     name = "seer"
     is_free = True
@@ -78,7 +78,7 @@ def test_fourth_drafter_changes_no_token(trial: int, *, is_free: bool, monkeypat
 
 
 class TimedToy(ToyRunner):
-    """Takes as long as the table says, and nothing else takes time."""
+    """A toy whose passes take the times of a table; nothing else takes time."""
 
     seconds = 0.0
 

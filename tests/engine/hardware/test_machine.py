@@ -18,7 +18,7 @@ PLENTY = set(range(16))
 
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of this process in a system of 16 cores."""
+    """The folder of this process on a system of 16 cores."""
     folder = tmp_path / "process"
     folder.mkdir()
     monkeypatch.setattr(machine, "_PROCESS", folder)

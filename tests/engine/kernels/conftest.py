@@ -12,5 +12,5 @@ LIBRARY = "HEADSTART_TEST_KERNELS"  # a library to test instead of the one that 
 
 @pytest.fixture(scope="session")
 def kernels() -> Library:
-    """The library, whichever instruction sets this processor has."""
+    """The library on the best instruction set of this processor."""
     return Library(ctypes.CDLL(os.environ.get(LIBRARY) or str(path())))

@@ -41,7 +41,7 @@ GROUPS = dict(FORMATS)  # the usual ones
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed matrix. `values`: the weights that it stands for, [rows, cols]."""
+    """A packed matrix. `values`: its dequantized weights, [rows, cols]."""
 
     matrix: Matrix
     memory: Bytes
@@ -51,7 +51,7 @@ class Packed:
 def random_weights(
     random: np.random.Generator, format_: Format, group: int, rows: int, cols: int, *, zeros: bool = True
 ) -> tuple[Weights, Doubles]:
-    """Weights as files have them, and what they stand for: [rows, cols]. `zeros`: INT8 with zero points."""
+    """Return random weights as files have them, and their values: [rows, cols]. `zeros`: INT8 with zero points."""
 
     def halves(columns: int, low: float, high: float) -> NDArray[np.float16]:
         return random.uniform(low, high, (rows, columns)).astype(np.float16)
@@ -82,7 +82,7 @@ def random_weights(
 
 
 def block_of(format_: Format) -> tuple[int, int]:
-    """Columns and bytes of a block of a type of GGUF files; 32 columns of numbers with a point."""
+    """Return the columns and bytes of a block of a GGUF type; for numbers with a point, 32 columns."""
     columns, size = GGML_QUANT_SIZES[GGMLQuantizationType[format_.name]]
     return max(columns, 32), size * max(32 // columns, 1)
 
@@ -105,12 +105,12 @@ def packed(
 
 
 def room(size: int, shift: int = 0) -> Bytes:
-    """Memory that ends where its allocation does, so that sanitizers see what goes beyond; `shift` bytes precede it."""
+    """Return memory that ends where its allocation ends, so that sanitizers see overruns; `shift` bytes precede it."""
     return np.full(size + shift, 255, np.uint8)[shift:]
 
 
 def rounded(x: Floats) -> Doubles:
-    """Activations as the library rounds them, to 8 bits, 32 columns at a time."""
+    """Round activations as the library does: to 8 bits, 32 columns at a time."""
     groups = x.reshape(len(x), -1, 32)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     usable = scale >= np.finfo(np.float32).tiny
@@ -121,20 +121,20 @@ def rounded(x: Floats) -> Doubles:
 
 
 def normalized(x: Doubles | Floats, gain: Floats, epsilon: float) -> Floats:
-    """RMS norm."""
+    """Return the RMS norm."""
     wide = x.astype(np.float64)
     result: Floats = (wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + epsilon) * gain).astype(np.float32)
     return result
 
 
 def silu(x: Doubles) -> Doubles:
-    """SiLU, which Llama and Qwen gate with."""
+    """Return SiLU, with which Llama and Qwen gate."""
     result: Doubles = x / (1 + np.exp(-x))
     return result
 
 
 def gelu_tanh(x: Doubles) -> Doubles:
-    """GELU by its approximation with tanh, which Gemma gates with."""
+    """Return GELU, approximated by tanh, with which Gemma gates."""
     result: Doubles = x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return result
 
@@ -162,7 +162,7 @@ def run(
 
 
 def linear(matrix: Matrix, input_: int, outputs: Mapping[int, int], *, residual: int = -1) -> KernelStep:
-    """A step of kind LINEAR; `outputs`: the width of each output buffer."""
+    """Return a step of kind LINEAR; `outputs`: the width of each output buffer."""
     step = KernelStep(Kind.LINEAR, 0, input_, residual, len(outputs), matrix=matrix)
     step.outputs[: len(outputs)] = list(outputs)
     step.rows[: len(outputs)] = list(outputs.values())
@@ -170,12 +170,12 @@ def linear(matrix: Matrix, input_: int, outputs: Mapping[int, int], *, residual:
 
 
 def product(library: Library, weights: Packed, rows: int, x: Floats, threads: int = 1) -> Floats:
-    """The product of one matrix with x [tokens, cols]: [tokens, rows]."""
+    """Return the product of one matrix with x [tokens, cols]: [tokens, rows]."""
     return run(library, [linear(weights.matrix, 0, {1: rows})], [x.shape[1], rows], [x], 1, threads)[0]
 
 
 def each_isa(library: Library) -> Iterator[str]:
-    """Use each instruction set that this processor has in turn, and the best one again at the end."""
+    """Yield each instruction set of this processor in use, and restore the best one at the end."""
     best = library.isa
     try:
         for isa in library.isas:

@@ -32,7 +32,7 @@ QUERY, KEY, VALUE, COSINE, SINE, FACTOR, OUT = range(7)  # buffers
 
 @dataclass(frozen=True)
 class Text:
-    """Rows of q, k, v and the angles of one sequence. `blocks`: its own in the cache."""
+    """Rows of q, k, v and the angles of one sequence. `blocks`: its blocks in the cache."""
 
     q: Floats
     k: Floats
@@ -42,7 +42,7 @@ class Text:
 
     @property
     def factors(self) -> Floats:
-        """Numbers of the tokens, by their angles: [tokens, 1]."""
+        """Return the factors of the tokens' queries: [tokens, 1]."""
         return (1 + np.log1p(self.angles[:, :1]) / 8).astype(np.float32)
 
 
@@ -57,7 +57,7 @@ def text(tokens: int, size: int, blocks: Sequence[int], seed: int = 0) -> Text:
 
 @dataclass(frozen=True)
 class Form:
-    """Parts of attention beside queries, keys and values."""
+    """The optional parts of attention beside queries, keys and values."""
 
     size: int = 64
     bits: int = 16
@@ -85,7 +85,7 @@ class Form:
 
 
 def empty(kernels: Library, blocks: int, form: Form) -> Bytes:
-    """A cache that nothing was written to."""
+    """Return an empty cache."""
     return np.full((blocks, KV_HEADS, kernels.kv_record_size(form.size, form.bits)), EMPTY, np.uint8)
 
 
@@ -150,7 +150,7 @@ def attend(
 
 
 def expected(each: Text, form: Form) -> Doubles:
-    """Attention of a whole text, in double precision."""
+    """Return the attention of a whole text, in double precision."""
 
     def heads(x: Floats, gain: Floats | None = None) -> Doubles:
         split = x.reshape(len(x), -1, form.size).astype(np.float64)

@@ -33,7 +33,7 @@ def runner(tiny_quantized: Path) -> BranchingRunner:
 
 
 def read(runner: PagedRunner, ids: Sequence[int], *cuts: int, branch: int | None = None) -> Logits:
-    """The logits after each token, read in passes of these lengths; `branch`: a token beside the second of each."""
+    """Return the logits after each token, read in passes of these lengths; `branch`: beside each second token."""
     runner.rollback(0)
     rows, start = [], 0
     for cut in cuts:
@@ -177,7 +177,7 @@ def constant(values: Any) -> Any:
 
 
 def weights(kind: str, rows: int = ROWS, cols: int = COLS, seed: int = 0) -> Any:
-    """Compressed weights as exporters write them. "u4 f16": with zero points that are no whole numbers."""
+    """Return compressed weights as exporters write them. "u4 f16": with fractional zero points."""
     kind, _, points = kind.partition(" ")
     ov, random = openvino(), np.random.default_rng(seed)
     ops = ov.opset13
@@ -220,7 +220,7 @@ def gated(ops: Any, x: Any) -> Any:
 
 
 def gated_apart(ops: Any, x: Any) -> Any:
-    """Weights of two kinds cannot be packed into one matrix."""
+    """Build a gated product with weights of two kinds, which do not fit into one matrix."""
     return ops.multiply(linear(ops, x, kind="u8"), ops.swish(linear(ops, x, kind="i4")))
 
 
@@ -236,7 +236,7 @@ def normalized(ops: Any, x: Any) -> Any:
 
 
 def twice_read(ops: Any, x: Any) -> Any:
-    """A norm that comes out, too, beside the product that reads it."""
+    """Build a norm that is an output, too, beside the product that reads it."""
     normal = norm(ops, x)
     return ops.concat([linear(ops, normal), normal], -1)
 
@@ -246,7 +246,7 @@ def joined(ops: Any, x: Any) -> Any:
 
 
 def split(ops: Any, x: Any) -> Any:
-    """A path leaves one operation and enters another."""
+    """Build a path that leaves one operation and enters another."""
     first = linear(ops, x, rows=COLS, seed=1)
     return ops.add(linear(ops, ops.tanh(first), rows=COLS, seed=2), first)
 
@@ -299,7 +299,7 @@ def test_fusion_replaces_every_supported_node(name: str, kernels: Library) -> No
 
 
 def spread(ops: Any, x: Any, values: Sequence[int], scales: Sequence[int], kind: Any = np.float16) -> Any:
-    """A product whose weights are spread over rows or columns that their constant does not have."""
+    """Build a product whose weights are spread over rows or columns that their constant lacks."""
     numbers = ops.convert(constant(np.ones(values, np.int8)), kind)
     factors = constant(np.full(scales, 1 / 3 if kind is np.float32 else 0.5, kind))
     matrix = ops.convert(ops.multiply(numbers, factors), np.float32)

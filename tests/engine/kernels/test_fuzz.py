@@ -36,7 +36,7 @@ NUMBERS = ("kind", "activation", "input", "residual", "count")
 
 
 def source(format_: int, rows: int, cols: int, group: int) -> list[Bytes | None]:
-    """Weights, scales and zeros as `hk_pack` takes them, no larger than they must be."""
+    """Return weights, scales and zeros as `hk_pack` takes them, no larger than required."""
     if Format(format_).is_gguf:
         columns, size = block_of(Format(format_))
         return [room(rows * cols // columns * size), None, None]
@@ -77,7 +77,7 @@ def test_any_weights_are_packed(
 
 
 def fitting(data: st.DataObject, kernels: Library) -> tuple[KernelStep, list[Any]]:
-    """A step that fits buffers of WIDTHS, and the memory that it points to."""
+    """Draw a step that fits buffers of WIDTHS, and the memory that it points to."""
     kind, format_ = data.draw(st.sampled_from(KINDS)), data.draw(FORMATS)
     group = GROUPS[format_]
     input_ = data.draw(st.sampled_from((2, 4)))
@@ -101,7 +101,7 @@ def fitting(data: st.DataObject, kernels: Library) -> tuple[KernelStep, list[Any
 
 
 def spoil(data: st.DataObject, step: KernelStep) -> None:
-    """Put a number into one place of a step that may not belong there. What stays accepted needs no more memory."""
+    """Replace one number of a step by one that may not fit. Accepted steps need no more memory."""
     small = st.integers(-1, len(WIDTHS)) | ODD
     place = data.draw(st.sampled_from((*NUMBERS, "outputs", "rows", "format", "group", "cols")))
     if place in ("outputs", "rows"):
@@ -141,7 +141,7 @@ SHAPE = ("heads", "kv_heads", "size", "key", "value", "cosine", "sine", "bits", 
 
 @dataclass
 class Pass:
-    """Attention of some sequences, and the memory that it may touch, no larger than it must be."""
+    """Attention of some sequences, and the memory that it may touch, no larger than required."""
 
     attention: KernelAttention
     step: KernelStep
@@ -162,7 +162,7 @@ class Pass:
 
 
 def attending(data: st.DataObject, kernels: Library) -> Pass:
-    """A pass whose parts fit together. Each sequence begins in it, in blocks that no other one has."""
+    """Draw a pass whose parts fit together. Each sequence begins in it, in blocks of its own."""
     size, kv_heads = data.draw(st.sampled_from((32, 64, 96))), data.draw(st.integers(1, 2))
     bits, window = data.draw(st.sampled_from((16, 8))), data.draw(st.sampled_from((0, 1, 30, 500)))
     heads = kv_heads * data.draw(st.integers(1, 3))
@@ -204,7 +204,7 @@ def attending(data: st.DataObject, kernels: Library) -> Pass:
 
 
 def spoil_attention(data: st.DataObject, given: Pass) -> None:
-    """Put a number into one place that may not belong there. What stays accepted needs no more memory."""
+    """Replace one number by one that may not fit. Accepted passes need no more memory."""
     value = data.draw(st.integers(-1, OUT + 1) | ODD)
     place = data.draw(st.sampled_from((*SHAPE, "input", "key_order", *PLACES)))
     if place in PLACES:

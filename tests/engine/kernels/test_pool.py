@@ -35,6 +35,6 @@ print(len(started), time.monotonic() < end)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads inherit no affinity elsewhere")
 def test_helper_threads_are_not_bound_to_the_processor_of_the_caller() -> None:
-    """OpenVINO ties its threads: two that share a processor are half as fast."""
+    """OpenVINO binds its threads: two that share a processor are half as fast."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1", "True"], done.stderr

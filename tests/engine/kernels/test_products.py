@@ -38,13 +38,13 @@ def close(found: Floats, x: Doubles, values: Doubles) -> bool:
 
 
 def supported(format_: Format, group: int) -> list[tuple[int, int]]:
-    """Sizes [rows, cols] that a format takes."""
+    """Yield sizes [rows, cols] that a format supports."""
     columns = block_of(format_)[0] if format_.is_gguf else group or 32
     return [size for size in SIZES if size[1] % columns == 0]
 
 
 def activations(random: np.random.Generator, tokens: int, cols: int) -> Floats:
-    """Activations with outliers, as models have them: [tokens, cols]."""
+    """Return activations with outliers, as models have them: [tokens, cols]."""
     x = random.standard_normal((tokens, cols)).astype(np.float32)
     x[:, random.integers(0, cols, 3)] *= 50
     return x
@@ -122,7 +122,7 @@ def test_memory_need_not_be_aligned(kernels: Library, format_: Format, group: in
 
 @pytest.mark.parametrize(("format_", "group"), FORMATS)
 def test_extreme_weights_and_activations_are_exact(kernels: Library, format_: Format, group: int) -> None:
-    """Sums of the largest products, where saturating instructions would go wrong."""
+    """The largest products are summed, where saturating instructions would be wrong."""
     rows, cols = 64, 256
     random = np.random.default_rng(0)
     for fill in (0, 255, 0x80, 0x7F, 0x88):

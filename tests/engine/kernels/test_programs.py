@@ -46,14 +46,14 @@ TOKENS = (1, 3, 9, 40)
 
 
 def floats(*shape: int, seed: int = 0) -> Floats:
-    """Numbers of about 1."""
+    """Return random numbers of about 1."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def matrices(
     kernels: Library, *rows: int, cols: int = 256, format_: Format = Format.INT4, alternate: bool = False
 ) -> Packed:
-    """Random matrices of so many rows each, packed one after the other."""
+    """Return random matrices of so many rows each, packed one after the other."""
     random = np.random.default_rng(sum(rows))
     return packed(
         kernels, [random_weights(random, format_, GROUPS[format_], each, cols) for each in rows], alternate=alternate
@@ -63,7 +63,7 @@ def matrices(
 def simple(
     kind: Kind, input_: int, output: int, width: int, *, residual: int = -1, gain: Floats | None = None
 ) -> KernelStep:
-    """A step without a matrix."""
+    """Return a step without a matrix."""
     step = KernelStep(
         kind, 0, input_, residual, 1, epsilon=EPSILON, gain=gain.ctypes.data if gain is not None else None
     )
@@ -72,7 +72,7 @@ def simple(
 
 
 def gated(matrix: Matrix, activation: Activation, input_: int, output: int, rows: int) -> KernelStep:
-    """A step of kind GATED."""
+    """Return a step of kind GATED."""
     step = KernelStep(Kind.GATED, activation, input_, -1, 1, matrix=matrix)
     step.outputs[0], step.rows[0] = output, rows
     return step
@@ -253,7 +253,7 @@ def test_forked_child_has_its_own_threads(kernels: Library) -> None:
 
 
 def changed(step: KernelStep, **fields: Any) -> KernelStep:
-    """A copy of a step with other fields; `matrix_...`: of its matrix."""
+    """Return a copy of a step with other fields; `matrix_...`: of its matrix."""
     copy = KernelStep.from_buffer_copy(step)
     for name, value in fields.items():
         if name.startswith("matrix_"):

@@ -21,7 +21,7 @@ IDENTITY = "from headstart.engine.kernels import selftest; print(selftest.identi
 
 @pytest.fixture(autouse=True)
 def unknown(headstart_home: Path) -> Iterator[None]:
-    """Forget what was found out before, and afterwards."""
+    """Forget the results of the self-test before and after a test."""
     cached = (library.library, selftest.build, selftest.unsupported_reason)
     for each in cached:
         each.cache_clear()
@@ -49,7 +49,7 @@ def test_selftest_passes_in_a_child_process() -> None:
 
 @pytest.fixture
 def changed_isa(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Afterwards the processor's best instruction set is used again."""
+    """Restore the processor's best instruction set after a test."""
     best = kernels.isa
     monkeypatch.setenv(ISA, best)
     yield

@@ -18,7 +18,7 @@ VOCABULARY = 640  # of the tiny target, whose tokenizer reads the text
 
 
 class OddRunner(BranchingToy):
-    """Gives rows that are not numbers after so many tokens, or ones that are somewhat off."""
+    """A runner whose rows become NaN after so many tokens, or are somewhat wrong."""
 
     def __init__(self, context: int, broken_at: int | None, shift: float, forgets: bool) -> None:
         super().__init__(VOCABULARY, context)
@@ -38,7 +38,7 @@ class OddRunner(BranchingToy):
 
 
 def build(kind: str, _folder: Path, device: str) -> validation.Build:
-    """Runners by the word under which a test has put their fault among the properties."""
+    """Return a runner with the fault that a test has put among the properties."""
     assert (kind, device) == ("branching", "CPU")
 
     def compile_model(chosen: Properties, context: int) -> OddRunner:

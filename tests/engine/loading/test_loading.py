@@ -40,7 +40,7 @@ FAST = RunnerConfig("CPU", 256)
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes each compilation: the runner's name and the precision."""
+    """The compilations: the runner's name and the precision of each."""
     notes: list[str] = []
 
     def noting(kind: Any) -> Any:
@@ -156,12 +156,12 @@ def test_other_weights_are_measured_again(tiny_target: Path, altered: Alter, mea
 
 
 def refusing(folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> Any:
-    """A runner that the model is not made for."""
+    """Build a runner that refuses the model."""
     raise RuntimeError("Exception from somewhere:\nCheck 'x' failed\nthe transformation knows no such layer")
 
 
 class Forgetful(PagedRunner):
-    """Rejected tokens stay."""
+    """A runner in which rejected tokens stay."""
 
     def rollback(self, length: int, branch: int | None = None) -> None:
         past = len(self._tokens)
@@ -174,7 +174,7 @@ class Forgetful(PagedRunner):
 
 
 class NotRunning(PagedRunner):
-    """Compiles, but cannot be run."""
+    """A runner that compiles but cannot run."""
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
         raise RuntimeError("no kernel for this size of heads")
@@ -257,12 +257,12 @@ def test_device_may_refuse_a_good_model(tiny_target: Path, monkeypatch: pytest.M
 
 
 def use_runners(monkeypatch: pytest.MonkeyPatch, *, paged: Any, stateful: Any) -> None:
-    """Put these in the places of the runners, of which none has branches."""
+    """Replace the runners by these, of which none has branches."""
     monkeypatch.setattr(loading, "RUNNERS", {"paged": paged, "stateful": stateful})
 
 
 def remembered(measured: Path) -> dict[str, Any]:
-    """The values kept for the only model."""
+    """Return the stored values of the only model."""
     (path,) = measured.iterdir()
     values: dict[str, Any] = json.loads(path.read_text())["values"]
     return values
@@ -273,7 +273,7 @@ SUBJECT = {"model": "tiny", "device": "CPU", "openvino": "2026.4.1"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Not yet there, nor is its parent."""
+    """A folder that does not exist, nor does its parent."""
     return tmp_path / "data" / "measured"
 
 

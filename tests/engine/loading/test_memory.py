@@ -46,7 +46,7 @@ def some(tmp_path: Path) -> Manifest:
 
 @pytest.fixture
 def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
-    """The manifests of the measured pair: 1.5B INT8 and 0.5B INT4."""
+    """Return the manifests of the measured pair: 1.5B INT8 and 0.5B INT4."""
     target = replace(like(some, 1_802_169_745, 28_672, 32_768, 151_665), name="qwen-1.5b")
     return target, replace(like(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
 

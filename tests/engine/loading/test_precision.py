@@ -110,12 +110,12 @@ ODD = (sys.executable, "-m", "tests.engine.loading.odd_trial")
 
 @pytest.fixture
 def subject(tiny_target: Path, measured: Path) -> Subject:
-    """The tiny target's tokenizer, before runners that are toys."""
+    """The tiny target's tokenizer, with toy runners."""
     return Subject(tiny_target, "CPU", "branching", 0.01, 0.0, Measurements(measured, "toy", {"model": "toy"}))
 
 
 def setting(fault: str) -> Mapping[str, str]:
-    """Plain properties, with a fault for the toys."""
+    """Return plain properties, with a fault for the toys."""
     return {**plain(), "FAULT": fault}
 
 

@@ -53,7 +53,7 @@ LOAD = LoadOptions(Path("target"), Path("draft"))
 
 
 class Field:
-    """Candidates whose gain is known; notes who was timed, and lets each pair take a second."""
+    """Candidates with a known gain; it notes who was timed, and lets each pair take a second."""
 
     def __init__(self, gains: dict[str, float], spread: float = 0.0, seed: int = 0) -> None:
         self.gains = gains
@@ -208,7 +208,7 @@ def test_tuned_values_fill_open_options() -> None:
 
 @pytest.fixture
 def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
-    """The tiny pair, with everything left open."""
+    """The tiny pair, with all options open."""
     return LoadOptions(tiny_target, tiny_draft, unset=ALL_UNSET)
 
 

@@ -12,7 +12,7 @@ TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16
 
 
 def tokens(count: int, right: int | None = None) -> tuple[int, ...]:
-    """Guesses, of which the first ones are right; None: all."""
+    """Return guesses of which the first `right` ones are right; None: all."""
     return tuple(place if right is None or place < right else WRONG for place in range(count))
 
 

@@ -22,12 +22,12 @@ HOPELESS: Mixture = ((1.0, 0.0),)
 
 
 def costs(draft_ms: float = 24.0) -> Costs:
-    """The prices of the machine that the figures above are from, where changing the size of a pass was free."""
+    """Return the prices of the machine of the figures above, where a change of the size was free."""
     return Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.DRAFT: Curve({1: draft_ms}, switch_ms=0.0)})
 
 
 class Machine(replay.SimulatedMachine):
-    """Three per cent of scatter; `slower` from place `turn` on."""
+    """A machine with three per cent of scatter; `slower` from place `turn` on."""
 
     def __init__(self, draft_ms: float = 24.0, slower: float = 1.0, turn: int = 0, seed: int = 1) -> None:
         super().__init__(costs(draft_ms), scatter=0.03, seed=seed)
@@ -38,7 +38,7 @@ class Machine(replay.SimulatedMachine):
 
 
 def write(parts: Sequence[tuple[Mixture, int]], seed: int) -> GuessedText:
-    """Easy and hard positions come in short runs; the draft's confidence is honest but noisy, except where hopeless."""
+    """Return a text with short runs of easy and hard places; the draft's confidence is honest but noisy."""
     rng = random.Random(seed)
     right: list[bool] = []
     confidence: list[float] = []
@@ -74,7 +74,7 @@ def with_copies(text: GuessedText, copied: int, free: int, seed: int) -> Guessed
 
 
 def new_policy(draft_ms: float = 24.0) -> Policy:
-    """A policy that knows the prices and nothing else."""
+    """Return a policy that only knows the prices."""
     return Policy(costs(draft_ms))
 
 
@@ -92,7 +92,7 @@ def plain_ms(text: GuessedText) -> float:
 
 
 def adaptive_ms(policy: Policy, text: GuessedText, setting: Setting = Setting()) -> float:
-    """Milliseconds to write the text with the policy."""
+    """Return the milliseconds to write the text with the policy."""
     return replay.policy_ms(policy, text, setting.machine or Machine(), setting.bounds, draft=setting.draft)
 
 

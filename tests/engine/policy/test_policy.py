@@ -70,26 +70,26 @@ def chance(policy: Policy, match: int, place: int) -> float:
 
 
 def learn(policy: Policy, state: RoundState, *what: Any, **more: Any) -> DraftPlan:
-    """Plan a round and take in what became of it."""
+    """Plan a round, and learn from its outcome."""
     plan = policy.plan(state)
     policy.observe(made(plan, *what, **more))
     return plan
 
 
 def plans_after(policy: Policy, state: RoundState, tokens: int) -> str:
-    """Return who drafts once so many tokens were written plainly."""
+    """Return who drafts after so many tokens were written plainly."""
     for _ in range(tokens):
         learn(policy, replace(state, uncached_tokens={}), 0, 0)
     return policy.plan(state).drafter
 
 
 def fail(policy: Policy, rounds: int) -> list[str]:
-    """Rounds whose candidates all fail; who was to guess."""
+    """Play rounds whose candidates all fail. Return who was to draft."""
     return [tried(policy, 1, 0, (0.6,)) for _ in range(rounds)]
 
 
 def tried(policy: Policy, *what: Any) -> str:
-    """A round of the draft model if it is planned, else a plain step."""
+    """Play a round of the draft model if it is planned, else a plain step."""
     plan = policy.plan(BEGIN)
     policy.observe(made(plan, *what) if plan.drafter == Origin.DRAFT else made(plan, 0, 0))
     return plan.drafter
@@ -641,7 +641,7 @@ def test_deferred_gain_pays_for_a_change_of_size() -> None:
 
 
 def enter(budget: LossBudget, drafter: Origin, ms: float, accepted: int = 0) -> None:
-    """A round of so many milliseconds, of which a draft model takes 15."""
+    """Book a round of so many milliseconds, of which a draft model takes 15."""
     checked, draft_ms = int(drafter is not Origin.TARGET), 15.0 if drafter is Origin.DRAFT else 0.0
     draft = Draft(tokens(checked), (0.9,) * checked if draft_ms else ())
     timing = Timing(draft_ms, ms - draft_ms)
@@ -672,7 +672,7 @@ PLAIN_MS = 70.0
 
 
 def lose(account: DrafterBudget, steps: float) -> None:
-    """A round that costs so many plain steps more than it gives."""
+    """Book a round that costs so many plain steps more than it gives."""
     account.book(tokens=1, ms=(1 + steps) * PLAIN_MS, plain_ms=PLAIN_MS)
 
 

@@ -30,7 +30,7 @@ TEXTS["edit"] = [simulation.with_copies(text, copied=70, free=30, seed=7) for te
 
 
 def speedup(texts: Iterable[GuessedText], ms: Callable[[GuessedText], float]) -> float:
-    """Geometric mean over texts, against plain decoding."""
+    """Return the geometric mean speedup over texts, against plain decoding."""
     return mean(simulation.plain_ms(text) / ms(text) for text in texts)
 
 
@@ -174,7 +174,7 @@ def test_prices_of_a_busy_machine_cost_little(drafter: Drafter) -> None:
 
 
 class NoisyMachine(rules.SimulatedMachine):
-    """Passes take 1.7 times as long in every other minute, and one in a hundred takes ten times as long."""
+    """A machine whose passes are 1.7 times slower in every other minute; one in a hundred is ten times slower."""
 
     def __init__(self, costs: Costs, seed: int) -> None:
         super().__init__(costs, scatter=0.05, seed=seed)
@@ -199,7 +199,7 @@ NOISE_SEEDS = range(12)
 
 
 def noisy_speedup(text: GuessedText, policy: Callable[[], Policy], costs: Callable[[], Costs]) -> float:
-    """Over plain decoding on the same machine, all answers together: a slow pass falls on any of them."""
+    """Return the speedup over plain decoding on the same machine, for all answers together."""
     plain = sum(rules.fixed_ms(text, NoisyMachine(costs(), seed), 0) for seed in NOISE_SEEDS)
     return plain / sum(policy_ms(policy(), text, NoisyMachine(costs(), seed)) for seed in NOISE_SEEDS)
 

@@ -29,7 +29,7 @@ SURE: Spread = ((0.9, 0.99), (0.1, 0.6))
 
 @dataclass(frozen=True)
 class Instance:
-    """A decision process: what candidates look like and what passes cost. Every round starts afresh."""
+    """A decision process with its candidates and the costs of passes. Every round starts again."""
 
     levels: Spread  # of the chance that a candidate's confidence gives it
     table: dict[int, float]
@@ -54,7 +54,7 @@ def ended(prices: Prices, chances: Sequence[float]) -> Value:
 
 
 def drafted(instance: Instance, prices: Prices, chances: tuple[float, ...], go_on: Rule | None) -> Value:
-    """Backward induction over all rounds that begin with these candidates; without a rule each choice is the best."""
+    """Return the value of a round by backward induction; without a rule, each choice is the best."""
     stop = ended(prices, chances)
     if len(chances) == LONGEST or (go_on and not go_on(prices, chances)):
         return stop
@@ -69,7 +69,7 @@ def net(prices: Prices, value: Value) -> float:
 
 
 def average_reward(instance: Instance, go_on: Rule | None = None) -> float:
-    """Dinkelbach's iteration: the rate that equals what the best rounds (or the rule's) yield at that rate."""
+    """Return the average reward by Dinkelbach's iteration, for the best rounds or the rule's."""
     rate = 0.0
     for _ in range(50):
         tokens, ms = drafted(instance, instance.prices(rate), (), go_on)
@@ -80,7 +80,7 @@ def average_reward(instance: Instance, go_on: Rule | None = None) -> float:
 
 
 def priced_rule(instance: Instance) -> Rule:
-    """The rule as the policy applies it: it foresees what the next candidate may be, of later ones the mean only."""
+    """Return the rule as the policy applies it: it knows the next chances, and the means of later ones."""
     ahead = [instance.mean] * 3
 
     def go_on(prices: Prices, chances: Sequence[float]) -> bool:

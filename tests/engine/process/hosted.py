@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE
 
 
 class Hosted:
-    """Takes orders, and lets a test hear the reports."""
+    """A host in a thread, whose reports a test can hear."""
 
     def __init__(self, models: ToyModels) -> None:
         """Work is done in a thread of its own."""
@@ -24,12 +24,12 @@ class Hosted:
         self.serving.start()
 
     def say(self, *orders: protocol.Order | bytes) -> None:
-        """Give orders, or lines that are none."""
+        """Send orders, or invalid lines."""
         for order in orders:
             self.host.receive(order if isinstance(order, bytes) else protocol.encode(order))
 
     def hear(self, *kinds: type[protocol.Report]) -> list[Any]:
-        """The next report, or all up to the first of some kinds."""
+        """Return the next report, or all up to the first of some kinds."""
         heard = [self._reports.get(timeout=PATIENCE)]
         while kinds and not isinstance(heard[-1], kinds):
             heard.append(self._reports.get(timeout=PATIENCE))
@@ -38,7 +38,7 @@ class Hosted:
 
 @contextmanager
 def hosted(models: ToyModels | None = None, *orders: protocol.Order) -> Iterator[Hosted]:
-    """A host that has heard these orders, until the test is over."""
+    """Context manager with a host that has got these orders."""
     process = Hosted(models or ToyModels(0.01))
     process.say(*orders)
     yield process

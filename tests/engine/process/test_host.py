@@ -18,7 +18,7 @@ LOAD = protocol.Load(LoadOptions(Path("toy")))
 
 
 class RecordingHost:
-    """A host in this process, and what happened in it, in order."""
+    """A host in this process that records its actions in order."""
 
     def __init__(self, store_one: Callable[["RecordingHost"], bool]) -> None:
         self.events: list[str] = []
@@ -42,7 +42,7 @@ class RecordingHost:
             self.host.receive(protocol.encode(order))
 
     def run(self, *orders: protocol.Order) -> list[str]:
-        """Carry out these orders and what follows from them."""
+        """Carry out these orders and their consequences."""
         serving = threading.Thread(target=self.host.serve)
         serving.start()
         self.say(*orders)

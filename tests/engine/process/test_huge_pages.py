@@ -10,7 +10,7 @@ from headstart.engine.process.huge_pages import SETTING, VARIABLE, tunables
 
 @pytest.fixture
 def on_demand(tmp_path: Path) -> Path:
-    """A system that gives large pages to those who ask."""
+    """A system that gives large pages on request."""
     state = tmp_path / "enabled"
     state.write_text("always [madvise] never\n")
     return state

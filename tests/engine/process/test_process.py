@@ -195,7 +195,7 @@ def test_engine_deaf_to_cancel_is_killed(client: EngineClient) -> None:
 
 
 def impatient(tmp_path: Path) -> EngineClient:
-    """Waits for a round not at all, for the rest as usual."""
+    """A client that does not wait for a round, and waits as usual for the rest."""
     return EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"), Timeouts(round=2.0, token=0.0))
 
 

@@ -34,7 +34,7 @@ def failed(kind: str, order: str, generation: int | None = None) -> Failed:
 
 
 class Process:
-    """Notes what happens to it."""
+    """A process that records what happens to it."""
 
     def __init__(self, _command: Sequence[str], _journal: Journal, on_event: Callable[[ProcessEvent], object]) -> None:
         self.say = on_event
@@ -53,7 +53,7 @@ class Process:
 
 
 class Engine:
-    """A session with the time and its processes in our hands."""
+    """A session with a clock and processes that tests control."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, journal: Journal, *, restarts_at_once: bool = True) -> None:
         self.now = 0.0

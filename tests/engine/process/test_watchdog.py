@@ -34,7 +34,7 @@ ORDERS = get_args(protocol.Order)
 
 
 class Engine:
-    """A watch with the time in our hands; the process uses `share` of a core."""
+    """A watchdog with a clock that tests control; the process uses `share` of a core."""
 
     def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.ModelInfo = TOY) -> None:
         self.now = self.used = 0.0

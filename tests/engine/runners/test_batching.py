@@ -19,7 +19,7 @@ LATE = 0.05  # seconds
 
 @dataclass(eq=False)
 class Tokens:
-    """Some tokens of a sequence."""
+    """The work of a sequence: some tokens."""
 
     sequence: int
     count: int = 1
@@ -28,7 +28,7 @@ class Tokens:
 
 
 class Noting(Batcher[Tokens]):
-    """A model that notes the sequences of each pass, and whether two models ran at once."""
+    """A model that records the sequences of each pass, and whether two models ran at once."""
 
     running = threading.Lock()
 
@@ -47,7 +47,7 @@ class Noting(Batcher[Tokens]):
 
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch) -> Noting:
-    """A target that waits for its sequences, however long they take."""
+    """A target that always waits for its sequences."""
     monkeypatch.setattr(batching, "_PATIENCE", 2 * PATIENCE)
     return Noting()
 

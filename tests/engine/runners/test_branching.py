@@ -39,14 +39,14 @@ FLOOR = 1e-3  # as in test_runner: other batchings made 1.3e-4, a token that wro
 
 
 class Blind(BranchingRunner):
-    """Branches see what they may not."""
+    """A runner whose branches see too much."""
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
         return super()._pass([*ids, *(branch.token for branch in branches)], (), rows)
 
 
 class Immovable(BranchingRunner):
-    """A branch is kept where it was computed."""
+    """A runner that keeps a branch where it was computed."""
 
     def _keep(self, _place: int, number: int) -> None:
         self._tokens.append(self._branches[number].token)
@@ -59,7 +59,7 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
 
 
 class Eager(Recorder):
-    """Drafts always, and checks as many branches as find room."""
+    """A policy that always drafts, and checks as many branches as there is room for."""
 
     depth = 3
 
@@ -79,7 +79,7 @@ class EagerSession(RecordingSession):
 
 
 class TestRunner:
-    """Against passes without branches."""
+    """The runner, against passes without branches."""
 
     def test_branch_has_the_logits_of_a_single_continuation(self, runners: tuple[BranchingRunner, PagedRunner]) -> None:
         branching, plain = runners
@@ -171,7 +171,7 @@ class TestText:
 
     @pytest.fixture
     def eager(self, tiny_quantized: Path, tiny_draft: Path, headstart_home: Path) -> Iterator[LocalEngine]:
-        """A pair, checking as many branches as find room."""
+        """A pair that checks as many branches as there is room for."""
         with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
             assert engine.target.runner.can_branch
             engine.record_with(Eager(engine.policy.costs))

@@ -90,7 +90,7 @@ def squeezed(ops: Any, logits: Any) -> Any:
 
 
 def model_with(store: Store, tail: Tail) -> Any:
-    """Tokens [?, ?] -> embeddings -> head with the same weights -> tail."""
+    """Return a model: tokens [?, ?] -> embeddings -> head with the same weights -> tail."""
     ov = openvino()
     ops = ov.opset13
     tokens = ops.parameter([-1, -1], np.int64, name="tokens")

@@ -45,7 +45,7 @@ FLOOR = 1e-3  # see test_runner
 
 @pytest.fixture(scope="module")
 def compiled(tiny_target: Path) -> list[BranchingRunner]:
-    """Three sequences of one model, and a model of its own to compare with."""
+    """Three sequences of one model, and a separate model for comparison."""
     shared = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT, sequences=SEQUENCES)
     alone = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT)
     others = [other for other in shared.others if isinstance(other, BranchingRunner)]
@@ -66,7 +66,7 @@ def alone(compiled: list[BranchingRunner]) -> BranchingRunner:
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of sequences of each pass."""
+    """The number of sequences in each pass."""
     counts = list[int]()
 
     def counting(wanted: Any, tickets: Tickets, cancel: CancelEvent | None) -> None:
@@ -78,7 +78,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def at_once(works: Sequence[Callable[[], Any]], runner: BranchingRunner | None = None) -> list[Any]:
-    """Run each on a thread of its own. With `runner`, no pass of its model begins before all of them want one."""
+    """Run each function on its own thread. With `runner`, no pass of its model begins before all want one."""
     with ThreadPoolExecutor(len(works)) as pool, hold(runner, len(works)) if runner else nullcontext():
         results = [pool.submit(work) for work in works]
     return [result.result() for result in results]
@@ -86,7 +86,7 @@ def at_once(works: Sequence[Callable[[], Any]], runner: BranchingRunner | None =
 
 @contextmanager
 def hold(runner: BranchingRunner, count: int) -> Iterator[None]:
-    """Begin no pass of its model inside, nor afterwards until `count` sequences want one."""
+    """Context manager that holds back passes of the model until `count` sequences want one."""
     shared = runner.batcher
     shared.schedule.is_busy = True
     try:
@@ -98,12 +98,12 @@ def hold(runner: BranchingRunner, count: int) -> Iterator[None]:
 
 @pytest.fixture
 def stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have sequences that were in one pass wait for each other, however long it takes."""
+    """Make sequences that were in one pass wait for each other without a limit."""
     monkeypatch.setattr(batching, "_PATIENCE", 2 * PATIENCE)
 
 
 def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
-    """Rounds with branches, rejections and stops, at work; every logits."""
+    """Run rounds with branches, rejections and stops. Return all logits."""
     rng, seen = random.Random(seed), list[Logits]()
     with runner.at_work():
         runner.forward(probe_ids(640, 300, seed))

@@ -30,7 +30,7 @@ FLOOR = {PagedRunner: 1e-3, StatefulRunner: 2e-2}
 
 @pytest.fixture(scope="module", params=KINDS, ids=["paged", "stateful"])
 def compiled(request: pytest.FixtureRequest, tiny_target: Path) -> tuple[AnyRunner, AnyRunner]:
-    """A runner to torment and another of its kind to compare with."""
+    """A runner to disturb, and another one of its kind for comparison."""
     kind = request.param
     first, second = (kind(tiny_target, "CPU", reference(), CONTEXT) for _ in range(2))
     return first, second
@@ -217,7 +217,7 @@ def test_failed_infer_is_not_interrupted() -> None:
 
 
 class Counting:
-    """An inference request that counts the passes that nobody can cancel."""
+    """An inference request that counts the passes without cancellation."""
 
     def __init__(self, counted: Any) -> None:
         self.counted = counted
@@ -229,7 +229,7 @@ class Counting:
 
 
 class SlowRequest:
-    """An inference request; something happens while it is waited for."""
+    """An inference request that calls a function while it is waited for."""
 
     def __init__(self, on_wait: Callable[[], None]) -> None:
         self.log: list[str] = []
@@ -267,7 +267,7 @@ def cancel_midway(runner: AnyRunner) -> None:
 
 
 def torment(runner: AnyRunner, operation: tuple[str, int, int], seed: int) -> None:
-    """Do one thing that happens between prompts and rounds; what does not fit is left out."""
+    """Do one thing that may happen between prompts and rounds, if it fits."""
     name, count, rejected = operation
     length = len(runner.tokens)
     if name == "cut":
@@ -285,7 +285,7 @@ def torment(runner: AnyRunner, operation: tuple[str, int, int], seed: int) -> No
 
 
 def expected_same(tormented: AnyRunner, fresh: AnyRunner, seed: int) -> None:
-    """The next four rows of logits are those of a prefill of the surviving tokens."""
+    """Require that the next four rows of logits equal those of a fresh prefill."""
     following = ids_of(4, seed + 1)
     if tormented.tokens:
         fresh.forward(list(tormented.tokens))

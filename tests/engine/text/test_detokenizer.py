@@ -43,7 +43,7 @@ stop_lists = st.lists(st.text("ab", min_size=1, max_size=4), max_size=3)
 
 
 def decode_bytes(batch: list[list[int]]) -> list[str]:
-    """A tokenizer whose tokens are bytes; like SentencePiece, it drops a space that begins a text."""
+    """Decode tokens that are bytes; like SentencePiece, drop a space at the beginning."""
     texts = (bytes(token for token in ids if token < SKIPPED).decode("utf-8", "replace") for ids in batch)
     return [text.removeprefix(" ") for text in texts]
 
@@ -57,7 +57,7 @@ def decode_bytes_singly(batch: list[list[int]]) -> list[str]:
 
 
 def texts_of(decode: DecodeMany) -> TokenTexts:
-    """The texts of tokens that are bytes."""
+    """Return the texts of tokens that are bytes."""
     return TokenTexts(decode, b"a", SKIPPED)
 
 
@@ -65,7 +65,7 @@ BYTES = texts_of(decode_bytes)
 
 
 def chunks(whole: Cuttable, sizes: Sequence[int]) -> list[Cuttable]:
-    """`whole` cut into runs of these sizes, and the rest."""
+    """Cut `whole` into runs of these sizes, and the rest."""
     edges = [0, *itertools.accumulate(sizes), len(whole)]
     return [whole[start:end] for start, end in itertools.pairwise(edges)]
 
@@ -76,14 +76,14 @@ def stream(detokenizer: Detokenizer, runs: Sequence[Sequence[int]]) -> list[str]
 
 
 def without_unfinished(text: str) -> str:
-    """`text` without the U+FFFD at its end that may be the beginning of a character: three at most."""
+    """Return `text` without U+FFFD at its end that may be an incomplete character: three at most."""
     for _ in range(3):
         text = text.removesuffix(UNKNOWN)
     return text
 
 
 def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """Read `text` character by character until it ends with a stop string; the longest if with several."""
+    """Read `text` character by character until it ends with a stop string; with several, the longest."""
     for end in range(1, len(text) + 1):
         ending = [stop for stop in stops if text[:end].endswith(stop)]
         if ending:
@@ -93,7 +93,7 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Answer:
-    """All that an answer gave."""
+    """The parts of an answer."""
 
     text: str
     token_ids: tuple[int, ...]
@@ -307,7 +307,7 @@ COUNTED = {
 
 
 def found_after(tokens: list[int]) -> tuple[int, int] | None:
-    """Return after how many tokens a repetition was seen, and how often it stood there, or None."""
+    """Return after how many tokens a repetition was found, and how often the text stood there; None without one."""
     repetition = Repetition()
     for count, token in enumerate(tokens, start=1):
         if repeats := repetition.add(token):

@@ -1,4 +1,4 @@
-"""Answers that keep to a schema, and predictions: whoever guesses, the text is the one that plain decoding writes."""
+"""Answers that follow a schema, and predictions: with any drafter, the text equals that of plain decoding."""
 
 import json
 from collections.abc import Sequence
@@ -353,7 +353,7 @@ def test_raw_prompt_is_continued(lone_engine: LocalEngine) -> None:
 
 
 class Counting:
-    """A matcher of llguidance, and how much it was asked to do."""
+    """A matcher of llguidance that counts its calls."""
 
     def __init__(self, matcher: Any) -> None:
         self._matcher = matcher
@@ -381,7 +381,7 @@ def read_token_bytes(engine: LocalEngine) -> TokenBytes:
 
 
 def a_text(constraint: grammar.GrammarConstraint, length: int) -> list[int]:
-    """Tokens that the form allows from where it is."""
+    """Draw tokens of a text that the grammar allows from its state."""
     run: list[int] = []
     while len(run) < length:
         allowed = constraint.allowed(run)

@@ -39,7 +39,7 @@ typed = st.lists(st.one_of(st.sampled_from(SHREDS), texts), max_size=8).map("".j
 
 
 def control_ids(folder: Path) -> set[int]:
-    """Return the ids that typed text must not give: the added tokens but the runs of newlines."""
+    """Return the ids that typed text must not give: the added tokens except runs of newlines."""
     return {index for index, text in vocabulary.read(folder).items() if text in CONTROL}
 
 
@@ -47,13 +47,13 @@ def control_ids(folder: Path) -> set[int]:
 def reference(
     request: pytest.FixtureRequest, tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path
 ) -> tuple[Tokenizer, dict[str, Any]]:
-    """A tokenizer and what transformers made of some texts with it."""
+    """A tokenizer, and transformers' results for some texts."""
     expected = (tokenizer_folders / request.param / EXPECTED).read_text(encoding="utf-8")
     return tokenizers[request.param], json.loads(expected)
 
 
 def with_template(folders: Path, template: str, target: Path) -> Tokenizer:
-    """The byte-level tokenizer with a chat template of its own."""
+    """Return the byte-level tokenizer with another chat template."""
     shutil.copytree(folders / UNTEMPLATED, target)
     (target / "chat_template.jinja").write_text(template, encoding="utf-8")
     return Tokenizer(target)
@@ -348,7 +348,7 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
 
 
 class Slow:
-    """A template that lets others run while it renders; without an end where the message says so."""
+    """A template that yields to other threads while it renders; endless if the message says so."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -364,7 +364,7 @@ renders = threading.Event()
 
 
 def main() -> None:
-    """Two threads render, and the one that ends must not call off the guard of the other."""
+    """Two threads render; the end of one must not disable the guard of the other."""
     chat_template._MAX_RENDER_S = 1.0
     vars(jinja)["Template"] = Slow
     template = ChatTemplate("any", (), (), {"default": ""}, {})

@@ -1,4 +1,4 @@
-"""Calls are read in the format of each family, and what only looks like a call is text, wherever pieces are cut."""
+"""Calls in the format of each family, and texts that only look like calls, however pieces are cut."""
 
 import json
 import logging
@@ -184,7 +184,7 @@ def rewritten(family: str, answer: str, size: int, most: int = MAX_CALLS) -> lis
 
 
 def read(pieces: list[str]) -> tuple[str, list[tuple[str, object]]]:
-    """The text, and the names and arguments of the calls, as all consumers of an answer read them."""
+    """Return the text, and the names and arguments of the calls, as all consumers read an answer."""
     reader, text, calls = CallReader(TOOLS), "", list[list[str]]()
     for more, parts in (*map(reader.push, pieces), reader.finish()):
         text += more
@@ -241,7 +241,7 @@ def letters(batch: list[list[int]]) -> list[str]:
 
 
 def test_marks_that_are_control_tokens_are_read() -> None:
-    """Decoded text does not show them."""
+    """Decoded text does not show these marks."""
     mark, arguments = 1, 2
     calls = Rewriter(BY_FAMILY["Mistral"], TOOLS, 1, {mark: "[TOOL_CALLS]", arguments: "[ARGS]"})
     answer = AnswerText(TokenTexts(letters, [97], 200), ["Oslo"], tools=["get_weather"], calls=calls)

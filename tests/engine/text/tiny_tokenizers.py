@@ -64,7 +64,7 @@ def _byte_level() -> Any:
 
 
 def _pieces(*, prepend: bool) -> Any:
-    """A BPE tokenizer over characters with ▁ for the space."""
+    """Return a BPE tokenizer over characters, with ▁ for the space."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token=PIECE_SPECIAL[0], fuse_unk=True))
@@ -85,7 +85,7 @@ def _pieces(*, prepend: bool) -> Any:
 
 
 def _as_converted(text: str) -> str:
-    """Bytes are ordinary tokens and BOS comes first, as in tokenizers converted from SentencePiece."""
+    """Make bytes ordinary tokens and put BOS first, as tokenizers converted from SentencePiece do."""
     data = json.loads(text)
     data["added_tokens"] = [token for token in data["added_tokens"] if token["content"] not in BYTE_TOKENS]
     sequence = {"Sequence": {"id": "A", "type_id": 0}}

@@ -1,4 +1,4 @@
-"""Quality: its arithmetic by hand, models that compute otherwise in steps or after guesses, and how coarsely."""
+"""Quality: its arithmetic, models that compute otherwise in steps or after guesses, and groups of activations."""
 
 import math
 from collections.abc import Callable
@@ -19,14 +19,14 @@ Damage = Callable[[Any, Any], None]  # to a model; openvino's operations as the 
 
 
 def keep_less(model: Any, operations: Any) -> None:
-    """The first layer keeps keys of nine tenths of their size."""
+    """Make the first layer keep keys of nine tenths of their size."""
     kept = next(sink for sink in model.get_sinks() if sink.get_type_name() == "Assign")
     smaller = operations.multiply(kept.input_value(0), operations.constant(np.float32(0.9)))
     kept.input(0).replace_source_output(smaller.output(0))
 
 
 def keep_one_place_late(model: Any, operations: Any) -> None:
-    """Every pass takes itself for the first: its places begin at 0."""
+    """Make every pass number its places from 0."""
     places = model.input("position_ids")
     readers = list(places.get_target_inputs())
     first = operations.gather(places, operations.constant(np.array([0])), operations.constant(np.int64(1)))
@@ -45,12 +45,12 @@ def forget_nothing(model: Any, operations: Any) -> None:
 
 
 def nothing(_model: Any, _operations: Any) -> None:
-    """The model as it is."""
+    """Change nothing."""
 
 
 @pytest.fixture
 def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.QualityReport]:
-    """Try out the tiny model after some damage to it; the source is what the damaged one makes of the whole text."""
+    """Measure the tiny model with some damage; the source's logits are its own for the whole text."""
     from openvino import opset15  # noqa: PLC0415
 
     def run(damage: Damage) -> quality.QualityReport:
@@ -100,17 +100,17 @@ NOISE[0] *= 100  # the first token knows of nothing before it: whatever is said 
 
 
 class Session:
-    """Says the exact logits with an error that grows with the group, in order and a few at a time."""
+    """A session with an error of the logits that grows with the group."""
 
     def __init__(self, group: str) -> None:
         self.error = int(group) / 1000
 
     def reset_state(self) -> None:
-        """Begin anew."""
+        """Empty the cache."""
         self.past = 0
 
     def read(self, ids: list[int], past: int) -> Logits:
-        """Read like `quality.read`, as a cache demands."""
+        """Read like `quality.read`, in the order that a cache demands."""
         assert past == self.past
         assert 0 < len(ids) <= quality.PASS
         self.past += len(ids)
@@ -119,7 +119,7 @@ class Session:
 
 
 def kl(group: int) -> float:
-    """Return the loss of a group."""
+    """Return the KL divergence of a group."""
     both = (EXACT, EXACT + group / 1000 * NOISE)
     p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[quality.PASS :] for each in both))
     return float((p * np.log(p / q)).sum(1).mean())

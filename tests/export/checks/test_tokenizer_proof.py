@@ -31,7 +31,7 @@ MARKS = "ẍ́x", "a\u0323\u0302", "مُحَمَّدٌ لَّ".replace("\u064e\u
 
 
 class Speaker:
-    """A tokenizer with those methods of transformers' that the checks use."""
+    """A tokenizer with the methods of transformers' that the checks use."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer = Source.from_file(str(folder / "tokenizer.json"))
@@ -119,10 +119,10 @@ def test_unloadable_tokenizer_is_an_error(tiny_target: Path, tmp_path: Path) -> 
 
 
 class Stutterer:
-    """Decodes each token as its letter, but a beginning of two tokens otherwise than it goes on."""
+    """A tokenizer that decodes a beginning of two tokens otherwise than its continuation."""
 
     def decode(self, batch: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:
-        """The texts."""
+        """Decode tokens as their letters."""
         assert skip_special_tokens
         return ["?" * 2 if len(ids) == 2 else "".join(map(chr, ids)) for ids in batch]
 
@@ -145,14 +145,14 @@ HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch PLACE') }}"
 
 
 def tokenizer(template: str) -> Any:
-    """The part of a tokenizer that the templates need."""
+    """Return the part of a tokenizer that templates need."""
     return SimpleNamespace(
         chat_template=template, get_chat_template=lambda **_options: template, special_tokens_map={"bos_token": "<s>"}
     )
 
 
 def refusal(template: str) -> str:
-    """The sentence, without its frame."""
+    """Return the error of a template, without its frame."""
     with pytest.raises(ExportError) as caught:
         tokenizer_proof.render(tokenizer(template))
     said = str(caught.value)

@@ -37,7 +37,7 @@ ODD = "  \n\n    1.  a\n\n2.   b\n    3 | 4  ½ ١٢  \t\t x\r\n\r\n é ẍ 你�
 
 
 def byte_level(*splits: Any, specials_first: bool = True, **model: Any) -> Any:
-    """A BPE over bytes, its text split by these in turn."""
+    """Return a byte-level BPE tokenizer whose text is split by these in turn."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE(**model))
@@ -54,7 +54,7 @@ def byte_level(*splits: Any, specials_first: bool = True, **model: Any) -> Any:
 
 
 def split(*patterns: str) -> list[Any]:
-    """Each pattern by itself, as the byte-level tokenizers of today have them."""
+    """Return a split for each pattern, as today's byte-level tokenizers have them."""
     from tokenizers import Regex, pre_tokenizers  # noqa: PLC0415
 
     splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
@@ -69,14 +69,14 @@ def gpt2() -> Any:
 
 
 def digits() -> Any:
-    """Digits one by one before GPT-2's splitting, as SmolLM2 and StarCoder on the hub."""
+    """Return a tokenizer that splits digits before GPT-2's splitting, like SmolLM2 and StarCoder."""
     from tokenizers import pre_tokenizers  # noqa: PLC0415
 
     return byte_level(pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False))
 
 
 def composed() -> Any:
-    """Qwen's splitting, characters composed before."""
+    """Return a tokenizer with Qwen's splitting, after composing characters."""
     from tokenizers import normalizers  # noqa: PLC0415
 
     tokenizer = byte_level(*split(f"{ENDINGS}|{LETTERS}|\\p{{N}}|{TAIL}"))
@@ -85,7 +85,7 @@ def composed() -> Any:
 
 
 def llama3() -> Any:
-    """Markers at the end, no token to fill up with: id 0 is "!"."""
+    """Return a tokenizer with markers at the end and no padding token: id 0 is "!"."""
     from tokenizers import AddedToken  # noqa: PLC0415
 
     pattern = f"{ENDINGS}|{LETTERS}|\\p{{N}}{{1,3}}|{TAIL}"
@@ -95,7 +95,7 @@ def llama3() -> Any:
 
 
 def deepseek() -> Any:
-    """Line ends, letters and punctuation apart, then digits one by one, as DeepSeek's first models."""
+    """Return a tokenizer that splits line ends, letters and punctuation, then digits, like DeepSeek's first models."""
     from tokenizers import pre_tokenizers  # noqa: PLC0415
 
     *splits, last = split("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+")
@@ -103,7 +103,7 @@ def deepseek() -> Any:
 
 
 def gemma() -> Any:
-    """A sign for the space, bytes for what is no token, runs of white space as added tokens."""
+    """Return a tokenizer with a sign for the space, bytes, and runs of white space as added tokens."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))  # noqa: S106
@@ -151,7 +151,7 @@ NAMED = {"tokenizer_class": "LlamaTokenizerFast"}  # as DeepSeek names it, whate
 
 
 def write_source(name: str, folder: Path) -> None:
-    """The tokenizer as a model on the hub has it."""
+    """Write the tokenizer in the form of a model on the hub."""
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
     PreTrainedTokenizerFast(tokenizer_object=KINDS[name](), **CONFIG).save_pretrained(folder)

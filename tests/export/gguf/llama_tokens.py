@@ -26,7 +26,7 @@ _SQUARES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "
 
 
 def differences(vocabulary: Path, count: int = TEXTS) -> list[tuple[str, list[int], list[int]]]:
-    """Texts, out of so many, that the rebuilt tokenizer reads otherwise than llama.cpp does: its ids come second."""
+    """Yield the texts that the rebuilt tokenizer and llama.cpp encode differently, llama.cpp's ids second."""
     ours = tokenizer_model.build(metadata.read(vocabulary), vocabulary.name)
     tried = texts(ours, count)
     found = [encoding.ids for encoding in ours.encode_batch(tried, add_special_tokens=False)]
@@ -40,7 +40,7 @@ def differences(vocabulary: Path, count: int = TEXTS) -> list[tuple[str, list[in
 
 
 def texts(tokenizer: Any, count: int) -> list[str]:
-    """Half of them of the texts that prove every export, half runs of the vocabulary's own tokens; always the same."""
+    """Return texts, always the same: half of the exports' proof, half runs of the vocabulary's own tokens."""
     lot = random.Random(3)
     runs = tokenizer_proof._vocabulary_texts(tokenizer)
     half = min(count // 2, len(runs))
@@ -55,7 +55,7 @@ def _read(client: httpx.Client, text: str) -> list[int]:
 
 
 def write_model(vocabulary: Path, path: Path) -> None:
-    """A model of one layer with the vocabulary of another file."""
+    """Write a model of one layer with another file's vocabulary."""
     import gguf as library  # noqa: PLC0415
 
     reader, writer = metadata.read(vocabulary), library.GGUFWriter(path, "llama")
@@ -87,7 +87,7 @@ def write_model(vocabulary: Path, path: Path) -> None:
 
 
 def main() -> None:
-    """Say how many texts differ, and show some."""
+    """Print how many texts differ, and some of them."""
     for path in map(Path, sys.argv[1:]):
         unlike = differences(path)
         print(f"{path.name}: {len(unlike)} of {TEXTS} texts differ")

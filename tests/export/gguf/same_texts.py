@@ -20,7 +20,7 @@ from headstart.engine.opening import resolve
 
 
 def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Speculation) -> list[Stats]:
-    """Answer several chats; each answer is that of plain decoding. What they took."""
+    """Answer several chats, and require the texts of plain decoding. Return the statistics."""
     first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
     chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
     took = []

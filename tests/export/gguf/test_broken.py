@@ -23,7 +23,7 @@ TEXT, NUMBER = GGUFValueType.STRING, GGUFValueType.UINT32
 
 @pytest.fixture
 def make_gguf(tiny_source: Path, tmp_path: Path) -> Make:
-    """Write the tiny model with other values of some keys; None leaves a key out."""
+    """A function that writes the tiny model with other values of some keys; None removes a key."""
 
     def make(changes: Mapping[str, GGUFValue | None] | None = None, *, tensors: int = 0) -> Path:
         def edit(metadata: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ Make = Callable[..., Path]
 
 
 def blocks(kind: str, rows: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
-    """Random weights of a type, with scales of about the same size."""
+    """Return random weights of a type, with scales of similar size."""
     import gguf  # noqa: PLC0415
 
     weights, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
@@ -105,7 +105,7 @@ def blocks(kind: str, rows: int, width: int, seed: int = 0) -> NDArray[np.uint8]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Write a GGUF file with random weights; `kind`: type of its matrices. None takes a setting or a tensor away."""
+    """A function that writes a GGUF file with random weights of type `kind`. None removes a setting or tensor."""
 
     def write(
         name: str = "llama",
@@ -157,7 +157,7 @@ def refusal(path: Path) -> str:
 
 
 def unpacked(path: Path, name: str, form: str, store: Path) -> tuple[NDArray[np.float32], set[str]]:
-    """A matrix as the graph has it, and the types of the constants behind it."""
+    """Return a matrix as the graph has it, and the types of the constants behind it."""
     found = {tensor.name: tensor for tensor in files.read(path).tensors}
     store.write_bytes(b"")
     weights = packing.PackedTensors(found, form, store, lambda _done, _total: None)

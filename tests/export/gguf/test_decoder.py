@@ -62,7 +62,7 @@ def test_logits_equal_those_of_transformers(kind: str, decoders: Path, tmp_path:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PAGED)
 def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Path) -> None:
-    """All layers are one operation, but for experts and recurrences. Passes of all sizes agree, with branches, too."""
+    """All layers are one operation, except experts and recurrences; passes of all sizes agree, with branches, too."""
     has_experts = EXPERTS.keys() <= KINDS[kind][1].keys()
     converter.convert(decoders / f"{kind}.gguf", tmp_path, "int8")
     kernels, model = proven(), paged._paged_model(tmp_path, None, allow_qq_bias=True)

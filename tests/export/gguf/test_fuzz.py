@@ -43,7 +43,7 @@ VALUES = _SCALARS | st.builds(GGUFValue, _LISTS, st.just(GGUFValueType.ARRAY))
 
 
 def convert(path: str, folder: str) -> str | None:
-    """Do what an import does once a file was looked at; return the sentence of a refusal."""
+    """Import a file that was inspected before. Return the refusal."""
     try:
         tokenizer_model.build(metadata.read(Path(path)), Path(path).name)
         converter.inspect(Path(path))
@@ -54,7 +54,7 @@ def convert(path: str, folder: str) -> str | None:
 
 
 def refusal(path: Path) -> str | None:
-    """Import a file; return the sentence of a refusal. A crash of the child is an ExportError."""
+    """Import a file. Return the refusal; a crash of the child is an ExportError."""
     try:
         weights.inspect(path, code=False)
     except ExportError as error:

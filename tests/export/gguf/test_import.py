@@ -29,7 +29,7 @@ def lean(offline: Offline, tmp_path_factory: pytest.TempPathFactory) -> Offline:
 
 @pytest.fixture(scope="module")
 def imported_once(lean: Offline, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a model that is not checked yet."""
+    """The folder of an imported model that is not checked yet."""
     folder = tmp_path_factory.mktemp("imported") / "tiny"
     (outcome,) = lean.export([str(tiny_gguf_file), "--output", str(folder), "--defer-checks"])
     assert outcome.code == 0, outcome.err
@@ -38,7 +38,7 @@ def imported_once(lean: Offline, tiny_gguf_file: Path, tmp_path_factory: pytest.
 
 @pytest.fixture
 def imported(imported_once: Path, tmp_path: Path) -> Path:
-    """A copy of it, free to be altered."""
+    """A copy of that folder, which tests may alter."""
     return Path(shutil.copytree(imported_once, tmp_path / "tiny"))
 
 

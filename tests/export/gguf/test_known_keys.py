@@ -27,7 +27,7 @@ KINDS = {
 
 @pytest.fixture
 def make_gguf(tiny_source: Path, tmp_path: Path) -> Make:
-    """Write the tiny model with other values of some keys."""
+    """A function that writes the tiny model with other values of some keys."""
 
     def make(changes: Mapping[str, object]) -> Path:
         path = tmp_path / "tiny.gguf"

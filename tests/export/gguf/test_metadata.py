@@ -28,21 +28,21 @@ PROBES = (
 
 
 def vectors(name: str) -> list[tuple[str, list[int]]]:
-    """llama.cpp's texts with the ids that the model's own tokenizer gives."""
+    """Return llama.cpp's texts with the ids of the model's own tokenizer."""
     texts = (DATA / "ggml-vocab.inp").read_bytes().decode().split(SEPARATOR)
     lines = (DATA / f"ggml-vocab-{name}.out").read_text(encoding="utf-8").splitlines()
     return [(text, [int(index) for index in line.split()]) for text, line in zip(texts, lines, strict=False)]
 
 
 def rebuild(path: Path) -> Tokenizer:
-    """The tokenizer without the wrapper of transformers, whose import would take seconds."""
+    """Return the tokenizer without transformers' wrapper, whose import would take seconds."""
     tokenizer = tokenizer_model.build(metadata.read(path), path.name)
     assert isinstance(tokenizer, Tokenizer)
     return tokenizer
 
 
 def refusal(path: Path) -> str | None:
-    """The sentence with which a file is refused, or None when it is taken."""
+    """Return the sentence that refuses a file; None if it is accepted."""
     try:
         metadata.probe(path)
     except ExportError as error:
@@ -59,7 +59,7 @@ def tiny_tokenizer(tiny_source: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def make_gguf(tmp_path: Path, tiny_tokenizer: dict[str, Any]) -> Callable[..., Path]:
-    """Write a GGUF file with the tiny tokenizer and no weights."""
+    """A function that writes a GGUF file with the tiny tokenizer and no weights."""
 
     def make(splitting: str = "gpt-2", rows: int = 1200, *, bos: bool = False) -> Path:
         path = tmp_path / f"{splitting}.gguf"

@@ -348,7 +348,7 @@ def _rotations(config: Any) -> Iterator[tuple[str, Array]]:
 
 
 def _recurrent(part: str, data: Array, config: Any) -> Array:
-    """Return weights of a layer with a state in the converter's form.
+    """Return the weights of a layer with a state in the converter's form.
 
     Of a delta rule, the first head of each group comes first, then the second of each.
     """
@@ -369,7 +369,7 @@ def _recurrent(part: str, data: Array, config: Any) -> Array:
 
 
 def _parts(key: str) -> tuple[str, str]:
-    """Return the name of a tensor of transformers, and the end that a file gives it."""
+    """Return the name of transformers' tensor, and the suffix that a file gives it."""
     if key.endswith("_bias"):
         return key.removesuffix("_bias"), "bias"
     if key.endswith(".A_log"):
@@ -379,7 +379,7 @@ def _parts(key: str) -> tuple[str, str]:
 
 
 def _factors(rotation: dict[str, Any]) -> Iterator[float]:
-    """Give what each frequency is divided by, as llama.cpp's converter computes it."""
+    """Return the divisor of each frequency, as llama.cpp's converter computes it."""
     context, low, high = (
         rotation[key] for key in ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor")
     )

@@ -47,7 +47,7 @@ def write(folder: Path, path: Path, edit: Edit | None = None, tensors: int = 0) 
 
 
 def write_tokenizer(writer: Any, data: dict[str, Any], rows: int, splitting: str = "gpt-2") -> None:
-    """The `tokenizer.ggml` fields from the content of a `tokenizer.json`; rows beyond its vocabulary are padding."""
+    """Write the `tokenizer.ggml` fields for a `tokenizer.json`; rows beyond its vocabulary are padding."""
     vocabulary = dict(data["model"]["vocab"])
     special = {token["content"]: token["id"] for token in data["added_tokens"]}
     by_id = {index: token for token, index in {**vocabulary, **special}.items()}

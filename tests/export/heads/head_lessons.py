@@ -1,4 +1,4 @@
-"""Trains the head of a tiny exported model, and compares it with what runs it; no test loads torch itself.
+"""Trains the head of a tiny exported model, and compares it with its runner; no test loads torch itself.
 
 `python -m tests.export.heads.head_lessons MODEL FOLDER` prints what came of it as JSON. MODEL is an exported folder.
 """
@@ -33,7 +33,7 @@ LAYERS = (2, 5, 7)
 
 
 def texts(folder: Path, count: int, seed: int) -> Iterator[Text]:
-    """Endings of random texts, with the states of the model in `folder`."""
+    """Return random texts with predictable endings, and the states of the model in `folder`."""
     drawn = random.Random(seed)
     states = folder / f"{seed}.npy"
     ids = [[drawn.randrange(3, 3 + ROWS) for _ in range(40)] for _ in range(count)]
@@ -45,7 +45,7 @@ def texts(folder: Path, count: int, seed: int) -> Iterator[Text]:
 
 
 def made(target: Path, learned: list[Text]) -> Head:
-    """A head that has learned nothing yet."""
+    """Return an untrained head."""
     torch.manual_seed(1)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     head = Head(HeadSizes(config, 96, ROWS))
@@ -54,7 +54,7 @@ def made(target: Path, learned: list[Text]) -> Head:
 
 
 def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
-    """Logits of a chain behind `start`, as the engine runs a finished head: its first matrix runs in the target."""
+    """Return the logits of a chain behind `start`, as the engine runs a finished head."""
     model = core().read_model(folder / convert.MODEL_FILE)
     matrix = next(node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul")
     first = core().compile_model(Model([matrix.output(0)], model.get_parameters()[:1]), "CPU", plain())
@@ -72,7 +72,7 @@ def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
 
 
 def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
-    """Return the logits as they are learned."""
+    """Return the logits of a chain as training computes them."""
     with torch.inference_mode():
         return [
             (normed[start - text.given + 1] @ head.rows.float().T).tolist() for normed, _ in head.unroll([text], CHAIN)
@@ -80,7 +80,7 @@ def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
 
 
 def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, stops: bool) -> Trainer:
-    """Train to the end, in two parts if it `stops`: then nothing but the file is handed on."""
+    """Train to the end, in two parts if it `stops`; then only the file is handed on."""
     plan, step = Plan(passes=3, seconds=1e9, rate=3e-3), Trainer._step
 
     def interrupted(trainer: Trainer, batch: Any) -> None:
@@ -99,7 +99,7 @@ def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, 
 
 
 def main() -> None:
-    """Print the findings."""
+    """Print the results."""
     process.prepare()
     target, folder = Path(sys.argv[1]), Path(sys.argv[2])
     learned, trials = list(texts(folder, 60, 1)), list(texts(folder, 4, 2))

@@ -64,7 +64,7 @@ class EaglePair:
 
     @property
     def options(self) -> LoadOptions:
-        """The pair, in arithmetic that two engines share."""
+        """Return options for the pair, in arithmetic that both engines share."""
         unrounded = {**reference(), KERNELS: ""}
         return LoadOptions(self.pair / "target", self.pair / "draft", properties=unrounded)
 
@@ -96,7 +96,7 @@ def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture(scope="module")
 def engines(exports: EaglePair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[EngineKind, Engine]]:
-    """The pair with each engine; Headstart's own is chosen by itself."""
+    """The pair with each engine; Headstart's own is chosen automatically."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
         chosen = (
@@ -120,7 +120,7 @@ def own(engines: Mapping[EngineKind, Engine]) -> LocalEngine:
 
 @pytest.fixture(scope="module")
 def alone(exports: EaglePair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
-    """The target without a head, which guesses nothing."""
+    """The target without a head."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
         engine = opening.load(resolve(replace(exports.options, draft=None)))
@@ -146,12 +146,12 @@ def a_head(exports: EaglePair) -> HeadRunner:
 
 
 def an_answer(prompt: list[int]) -> Sequence:
-    """An answer without an end."""
+    """Return an answer without an end."""
     return Sequence(tuple(prompt), 400, frozenset(), Sampling(), Speculation(), 400)
 
 
 def finished(engine: Engine, request: ConversationRequest = QUESTION) -> Finish:
-    """The end of an answer."""
+    """Return the end of an answer."""
     *_, last = engine.generate(request)
     assert isinstance(last, Finish)
     return last

@@ -14,7 +14,7 @@ _HIDDEN, _INNER, _HEADS, _KV_HEADS, _SIZE = 64, 128, 4, 2, 16
 
 
 def write(folder: Path, target: Path, **fields: object) -> Path:
-    """A head for a tiny target's Hugging Face folder; returns `folder`. `fields`: others of its configuration.
+    """Write a head for a tiny target's Hugging Face folder; return `folder`. `fields`: changed configuration.
 
     It guesses that the last token but one comes again, as tiny targets tend to say things over and over.
     """
@@ -37,7 +37,7 @@ def write(folder: Path, target: Path, **fields: object) -> Path:
 
 
 def add_weight(head: Path, name: str) -> Path:
-    """Give a head a weight that only newer kinds have; returns its folder."""
+    """Give a head a weight that only newer kinds have; return its folder."""
     weights = load_file(head / "model.safetensors")
     save_file(weights | {name: np.ones(_HIDDEN, np.float16)}, head / "model.safetensors", {"format": "pt"})
     return head

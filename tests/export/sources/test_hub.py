@@ -41,7 +41,7 @@ print(fetched.path)
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub with a small file, which the hub's library in this process asks."""
+    """A hub with a small file, which the hub's library in this process uses."""
     with stand_in_hub.running() as made:
         made.files["org/model", "model.gguf"] = SMALL
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)

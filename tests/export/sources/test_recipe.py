@@ -71,14 +71,14 @@ def load(folder: Path, text: str) -> recipe.Recipe:
 
 
 def model(words: Arguments) -> ModelOrder:
-    """The order of one model."""
+    """Return the order of one model."""
     order = recipe.parse_order(words)
     assert isinstance(order, ModelOrder)
     return order
 
 
 def pair(words: Arguments) -> PairOrder:
-    """The order of a pair."""
+    """Return the order of a pair."""
     order = recipe.parse_order(words)
     assert isinstance(order, PairOrder)
     return order

@@ -19,7 +19,7 @@ FILES = {"single_file": weights.SINGLE_FILE, "index_file": weights.INDEX_FILE}
 
 
 def make_folder(folder: Path, config: dict[str, object] | None = None) -> Path:
-    """A Hugging Face folder with 6 + 4 weights in two files."""
+    """Create a Hugging Face folder with 6 + 4 weights in two files."""
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config or {"model_type": "llama"}), encoding="utf-8")
     save_file({"a": np.zeros((2, 3), np.float16)}, folder / "model-1.safetensors")

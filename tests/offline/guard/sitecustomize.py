@@ -1,4 +1,4 @@
-"""Writes every wish of a Python process for another computer into the file that OFFLINE_WISHES names."""
+"""Writes each attempt of a Python process to reach another computer into the file that OFFLINE_WISHES names."""
 
 import os
 import sys

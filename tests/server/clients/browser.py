@@ -24,7 +24,7 @@ _LONGEST = 60.0  # seconds, for a loaded machine
 
 
 class Browser:
-    """One page of the size of a phone. Use `open_browser`."""
+    """A page of a phone's size. Use `open_browser`."""
 
     def __init__(self, orders: int, replies: int) -> None:
         self._orders, self._replies, self._rest = orders, replies, b""
@@ -98,7 +98,7 @@ class Browser:
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[Browser]:
-    """A browser with its profile in `folder`."""
+    """Context manager with a browser, whose profile is in `folder`."""
     assert PROGRAM
     ours, its_orders = os.pipe()[::-1]
     its_replies, theirs = os.pipe()[::-1]

@@ -69,7 +69,7 @@ class Caller:
         yield from ScriptedEngine([text], context=CONTEXT).generate(request, cancel)
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 def record(agent: Agent) -> None:

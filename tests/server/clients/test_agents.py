@@ -69,7 +69,7 @@ class ToolUser:
         yield from ScriptedEngine([text], context=CONTEXT).generate(request, cancel)
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 @pytest.mark.parametrize("agent", list(LINES))

@@ -38,14 +38,14 @@ def message(text: str) -> Any:
 
 
 def send(running: Running, sent: str) -> socket.socket:
-    """A connection with what was sent; nothing is read yet."""
+    """Return a connection that has sent a request; nothing is read yet."""
     connection = socket.create_connection(("127.0.0.1", running.port), PATIENCE)
     connection.sendall(sent.encode())
     return connection
 
 
 def whole(stream: str = "false") -> str:
-    """A request with its head."""
+    """Return a request with its head."""
     body = chat_body(stream=stream)
     return f"{HEAD}Content-Length: {len(body)}\r\n\r\n{body}"
 
@@ -177,7 +177,7 @@ def test_full_queue_refuses_with_retry_after() -> None:
 
 
 def until_full(running: Running) -> tuple[int, Mapping[str, str], str]:
-    """Asks until it is sent away; what takes a place in the queue instead leaves it again."""
+    """Ask until a request is rejected; cancel those that wait in the queue."""
     while True:
         with contextlib.suppress(TimeoutError):
             return running.ask("POST", CHAT, body=chat_body(), patience=1.0)

@@ -33,13 +33,13 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def engine() -> ScriptedEngine:
-    """The engine of `running`, as if it were new."""
+    """The engine of `running`, with its requests cleared."""
     vars(ENGINE).update(vars(ScriptedEngine([CALL])))
     return ENGINE
 
 
 def ask(running: Running, **more: Any) -> tuple[int, str]:
-    """Status and body; the key is where Anthropic's clients put it."""
+    """Send a request. Return status and body; the key is where Anthropic's clients put it."""
     status, _, text = running.ask("POST", PATH, {"Authorization": "", "x-api-key": KEY}, json.dumps(HI | more))
     return status, text
 

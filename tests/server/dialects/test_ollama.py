@@ -26,13 +26,13 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def engine() -> ScriptedEngine:
-    """The engine of `running`, as if it were new."""
+    """The engine of `running`, with its requests cleared."""
     vars(ENGINE).update(vars(ScriptedEngine([CALL])))
     return ENGINE
 
 
 def ask(running: Running, route: str, **body: Any) -> tuple[int, Any]:
-    """Status and the JSON of a reply; of a stream: the list of its lines."""
+    """Send a request. Return status and JSON; for a stream, the list of its lines."""
     status, headers, text = running.ask("POST", f"/api/{route}", None, json.dumps({"model": MODEL, **body}))
     if headers["content-type"] == "application/x-ndjson":
         return status, [json.loads(line) for line in text.splitlines()]

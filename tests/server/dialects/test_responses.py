@@ -39,7 +39,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """The engine of `running`, as if it were new."""
+    """The engine of `running`, with its requests cleared."""
     ENGINE.requests.clear()
     return ENGINE
 

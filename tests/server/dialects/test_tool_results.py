@@ -80,7 +80,7 @@ def conversation(*results: str) -> tuple[Message, ...]:
 
 
 def without_blanks(turns: Sequence[Message]) -> tuple[Message, ...]:
-    """Return turns whose calls have no blanks: routes keep those that the client wrote."""
+    """Return turns whose calls have no blanks, as routes keep the client's own."""
     return tuple(
         Message(turn.role, turn.content, tuple(Call(call.name, call.arguments.replace(" ", "")) for call in turn.calls))
         for turn in turns

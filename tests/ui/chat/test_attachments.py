@@ -28,7 +28,7 @@ SPEECH = Path(__file__).parents[2] / "engine" / "data" / "speech.opus"  # two se
 
 @pytest.fixture
 def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
-    """Makes a PDF file with a text."""
+    """A function that makes a PDF file with a text."""
 
     def make(text: str, name: str = "report.pdf") -> Path:
         document, path = QTextDocument(), tmp_path / name
@@ -47,7 +47,7 @@ def chips(app: Program) -> list[str]:
 
 
 def notice(app: Program) -> str:
-    """The sentence above the composer."""
+    """Return the sentence above the composer."""
     return app.window.chat.notice.text
 
 

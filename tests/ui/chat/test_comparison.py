@@ -202,7 +202,7 @@ def test_differences_are_marked_on_demand(qtbot: QtBot, app: Program) -> None:
 
 
 def marked(view: Comparison) -> list[str]:
-    """Words that stand on another ground."""
+    """Return the highlighted words."""
     found = []
     for column in view.columns:
         block = column.transcript.view(0)._text.document().firstBlock()

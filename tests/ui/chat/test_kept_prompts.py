@@ -23,7 +23,7 @@ from tests.ui.person import WAIT, ask, begin
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """The orders to the engine from now on."""
+    """The later orders to the engine."""
     told: list[Order] = []
     send = EngineInProcess.send
 
@@ -36,7 +36,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
 
 
 def keep(*chats: str) -> None:
-    """Store prefixes as two models do."""
+    """Store prefixes for two models."""
     for model in ("model", "other"):
         for chat in chats:
             (paths.kept_prompts() / model / chat).mkdir(parents=True)

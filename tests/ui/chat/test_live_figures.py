@@ -26,14 +26,14 @@ def earning(ledger_ms: float | None) -> Step:
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> LivePanel:
-    """A panel without figures."""
+    """An empty panel."""
     panel = LivePanel()
     qtbot.addWidget(panel)
     return panel
 
 
 def label_of(panel: LivePanel, title: str) -> ElidedLabel:
-    """The figure below a title."""
+    """Return the figure below a title."""
     return next(label for label in panel.findChildren(ElidedLabel) if label.accessibleName().startswith(f"{title}: "))
 
 

@@ -47,7 +47,7 @@ Show = Callable[[MessageContent], MessageView]
 
 @pytest.fixture
 def show(qtbot: QtBot) -> Show:
-    """A view of a message, 700 pixels wide."""
+    """A function that shows a view of a message, 700 pixels wide."""
     kept: list[MessageView] = []  # a test may hold but its text
 
     def made(content: MessageContent) -> MessageView:
@@ -73,7 +73,7 @@ def _button(view: MessageView, name: str) -> QToolButton:
 
 
 def _labels(view: MessageView) -> list[str]:
-    """The visible words beside the name, the text and the buttons."""
+    """Return the visible words beside the name, the text and the buttons."""
     labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
     return [text for text in labels if text not in ("", "Assistant")]
 
@@ -327,7 +327,7 @@ def _table(columns: int, cell: str) -> str:
 
 
 def _bars(text: TextView) -> list[QScrollBar]:
-    """The scroll bars of what is wide, from top to bottom."""
+    """Return the scroll bars of wide blocks, from top to bottom."""
     found = [bar for bar in text.viewport().findChildren(QScrollBar) if bar.isVisible()]
     return sorted(found, key=lambda bar: bar.y())
 

@@ -1,4 +1,4 @@
-"""The model reads ahead: which moments ask for it, which forbid it, and the mark that says it is done."""
+"""Reading ahead: its occasions, its obstacles, and the mark at its end."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,14 +37,14 @@ class Power(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mains power, and a short pause."""
+    """Simulate mains power, and shorten the pause."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
     monkeypatch.setattr(read_ahead, "_PAUSE_MS", 30)
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[ConversationRequest]:
-    """The requests that the engine was told to read ahead."""
+    """The read-ahead requests to the engine."""
     requests: list[ConversationRequest] = []
     send = EngineInProcess.send
 
@@ -63,7 +63,7 @@ def texts(request: ConversationRequest) -> list[str]:
 
 
 def mark(app: Program) -> QLabel:
-    """The mark beside the count."""
+    """Return the mark beside the count."""
     return next(label for label in app.window.chat.composer.findChildren(QLabel) if label.accessibleName() == "Ready")
 
 
@@ -73,7 +73,7 @@ def is_ready(app: Program) -> bool:
 
 
 def wait_ready(qtbot: QtBot, app: Program) -> None:
-    """Until it is shown."""
+    """Wait until the mark is shown."""
     qtbot.waitUntil(lambda: is_ready(app), timeout=WAIT)
 
 

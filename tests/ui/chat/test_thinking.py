@@ -28,7 +28,7 @@ def _thinker(_settings: Settings) -> Loadable:
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """The orders that the engine gets."""
+    """The orders to the engine."""
     sent: list[Order] = []
     send = EngineInProcess.send
 
@@ -48,7 +48,7 @@ def _requests(
 
 
 def _last(app: Program) -> ChatMessage:
-    """The answer as the history has it."""
+    """Return the answer as the history has it."""
     return app.store.conversation(app.chat_controller.session.chat.id).path[-1]
 
 

@@ -49,7 +49,7 @@ def wait_for_question(qtbot: QtBot, app: Program) -> None:
 
 
 def kept(app: Program) -> tuple[ToolCall, ...]:
-    """The calls of the last answer in the history."""
+    """Return the calls of the last answer in the history."""
     last = app.store.conversation(app.chat_controller.session.chat.id).last
     assert last
     return last.calls
@@ -245,7 +245,7 @@ def open_tools(app: Program) -> ToolsDialog:
 
 
 def edited(dialog: ToolsDialog) -> ServerDialog:
-    """The dialog of a server, open over the one of the tools."""
+    """Return the dialog of a server, open over the dialog of the tools."""
     return dialog.findChildren(ServerDialog)[-1]
 
 

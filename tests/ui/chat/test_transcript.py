@@ -24,7 +24,7 @@ Make = Callable[..., Transcript]
 
 @pytest.fixture
 def make(qtbot: QtBot) -> Make:
-    """A transcript of 700 x 500 that shows some messages, settled."""
+    """A function that shows a transcript of 700 x 500 pixels with some messages."""
 
     def made(count: int = 30) -> Transcript:
         transcript = Transcript(LIGHT, theme.text_font(10))
@@ -50,7 +50,7 @@ def _settle(qtbot: QtBot, transcript: Transcript) -> None:
 
 
 def _seen(transcript: Transcript) -> list[int]:
-    """Messages that are on screen, each in its place and as high as its text needs."""
+    """Return the messages on screen; check their places and heights."""
     top, room = transcript.verticalScrollBar().value(), transcript.viewport().height()
     views = [
         (index, view) for index, view in transcript.views() if view.y() < top + room and view.y() + view.height() > top
@@ -191,7 +191,7 @@ def test_found_words_are_marked(make: Make) -> None:
 
 
 def _grounds(transcript: Transcript, index: int) -> set[str]:
-    """Marks in a message."""
+    """Return the highlights in a message."""
     found, block = set(), transcript.view(index)._text.document().begin()
     while block.isValid():
         found |= {part.format.background().color().name() for part in block.layout().formats()}

@@ -27,7 +27,7 @@ Open = Callable[..., Program]
 
 
 def offers(app: Program, message: int = -1) -> list[str]:
-    """The buttons below a message."""
+    """Return the buttons below a message."""
     transcript = app.window.chat.transcript
     view = transcript.view(len(transcript.contents()) + message)
     return [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
@@ -208,7 +208,7 @@ def test_crashed_load_can_be_retried(qtbot: QtBot, open_program: Open) -> None:
 
 
 def button(part: QWidget, text: str) -> QPushButton:
-    """The visible one with these words."""
+    """Return the visible button with these words."""
     return next(each for each in part.findChildren(QPushButton) if each.text() == text and each.isVisible())
 
 

@@ -16,7 +16,7 @@ each_job = pytest.mark.parametrize("name", JOBS)
 
 
 def show(app: Program, name: str) -> JobPage:
-    """Go to the page of a job."""
+    """Open the page of a job."""
     app.window.actions_by_name[name].trigger()
     page = app.window.pages.currentWidget()
     assert isinstance(page, JobPage)

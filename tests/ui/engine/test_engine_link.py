@@ -317,7 +317,7 @@ def test_orders_do_not_wait_for_a_mute_engine(qtbot: QtBot) -> None:
 
 
 def reports(link: EngineLink) -> list[Any]:
-    """The reports of a benchmark or a tuning."""
+    """Return the reports of a benchmark or a tuning."""
     received: list[Any] = []
     link.benched.connect(received.append)
     link.tuned.connect(received.append)

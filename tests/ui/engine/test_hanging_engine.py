@@ -24,7 +24,7 @@ from tests.ui.person import WAIT
 
 @pytest.fixture
 def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
-    """Waits two seconds for a round."""
+    """A link that waits two seconds for a round."""
     link = EngineLink((*PROGRAM, "--pace", "0.01"), timeouts=Timeouts(round=2.0, token=0.0))
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)

@@ -36,7 +36,7 @@ Open = Callable[..., Program]
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a busy machine read the files before a question is sent."""
+    """Give a busy machine time to read the files before a question is sent."""
     for name in ("SEARCH_S", "FIRST_SEARCH_S"):
         monkeypatch.setattr(folders_controller, name, PATIENCE)
 
@@ -51,7 +51,7 @@ def papers(tmp_path: Path) -> Path:
 
 
 class ToyEmbedder(TopicEmbedder):
-    """An embedder that notes whether its model is loaded, and can fail."""
+    """An embedder that records whether its model is loaded, and can fail."""
 
     fails = False
     is_loaded = False
@@ -61,7 +61,7 @@ class ToyEmbedder(TopicEmbedder):
         self.is_loaded = True
 
     def close(self) -> None:
-        """Note that it is not."""
+        """Note that the model is unloaded."""
         self.is_loaded = False
 
     def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
@@ -78,7 +78,7 @@ def embedder() -> ToyEmbedder:
 
 @pytest.fixture
 def app_with_model(open_program: Open, embedder: ToyEmbedder) -> Program:
-    """The window with a model that finds passages in other words."""
+    """The window with an embedding model."""
     return open_program(engine=EngineSource((*PROGRAM, "--pace", "0"), toy_model, find_embedder=lambda: embedder))
 
 
@@ -96,7 +96,7 @@ def wait_for(qtbot: QtBot, app: Program, folder: Path, is_done: Callable[[Folder
 
 
 def sources(app: Program) -> SourceList:
-    """The passages that the last answer names."""
+    """Return the passages that the last answer names."""
     view = last(app)
     assert view._sources
     return view._sources

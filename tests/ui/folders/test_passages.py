@@ -35,7 +35,7 @@ def chips(app: Program) -> list[str]:
 
 
 def answer(app: Program) -> MessageView:
-    """The last answer on screen."""
+    """Return the last answer on screen."""
     return app.window.chat.transcript.view(len(shown(app)) - 1)
 
 

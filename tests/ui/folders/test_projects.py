@@ -23,12 +23,12 @@ Open = Callable[..., Program]
 
 
 def dialog(app: Program) -> ProjectDialog:
-    """The dialog that is open."""
+    """Return the open dialog."""
     return next(each for each in app.window.findChildren(ProjectDialog) if each.isVisible())
 
 
 def make(app: Program, name: str, prompt: str = "", files: tuple[Path, ...] = ()) -> None:
-    """A project, by the button of the sidebar."""
+    """Create a project with the button of the sidebar."""
     app.window.sidebar._new_project.click()
     shown = dialog(app)
     QTest.keyClicks(shown.name, name)
@@ -48,7 +48,7 @@ def choose(app: Program, name: str) -> None:
 
 
 def answer_box(button: str) -> None:
-    """Click a button of the message box that opens next."""
+    """Click a button of the next message box."""
 
     def click() -> None:
         box = QApplication.activeModalWidget()

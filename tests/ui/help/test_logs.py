@@ -20,7 +20,7 @@ PRIVATE = "xylophone"
 
 @pytest.fixture
 def kept(headstart_home: Path) -> Iterator[Path]:
-    """The window's log, written as in earnest."""
+    """The window's log, written in the usual way."""
     before, level = list(logging.getLogger().handlers), logging.getLogger().level
     previous = qInstallMessageHandler(None)
     yield application.start_log()

@@ -33,7 +33,7 @@ pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A guess takes no time."""
+    """Make one guess of a passphrase take no time."""
     monkeypatch.setattr(key_file, "COST", killing.CHEAP)
 
 
@@ -64,10 +64,10 @@ def _page(program: Program) -> EncryptionPage:
 
 
 class Typist:
-    """Answers the question for the passphrase as often as it comes, and keeps what it was told."""
+    """A typist who answers each question for the passphrase, and records the messages."""
 
     def __init__(self, *words: str) -> None:
-        """Each is typed once, an empty one leaves."""
+        """Type each passphrase once; an empty one cancels."""
         self.told: list[str] = []
         self._words = list(words)
         self._timer = QTimer(QApplication.instance(), interval=20)
@@ -294,7 +294,7 @@ def test_encrypted_prefix_is_reused_after_a_restart(
 def open_encrypted(
     encrypted: Path, monkeypatch: pytest.MonkeyPatch, open_program: Callable[..., Program]
 ) -> Callable[..., Program]:
-    """Opens the window on the encrypted history."""
+    """A function that opens the window on the encrypted history."""
     key = encryption.unlock(encrypted, PASSPHRASE)
     monkeypatch.setattr("tests.ui.conftest.open_store", lambda folder: open_store(folder, key))
     return open_program

@@ -17,7 +17,7 @@ Choose = Callable[..., None]
 
 @pytest.fixture
 def choose(app: Program, monkeypatch: pytest.MonkeyPatch) -> Choose:
-    """Imports files by the dialog."""
+    """A function that imports files with the dialog."""
 
     def choose(*paths: Path) -> None:
         monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(path) for path in paths], ""))

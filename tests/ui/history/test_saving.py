@@ -116,7 +116,7 @@ def damaged(headstart_home: Path) -> Path:
 
 
 def _answer(*words: str, before: Callable[[], object] = list, defaults: list[str] | None = None) -> list[str]:
-    """Press these buttons of the questions that will be asked, one each; the list fills with the questions.
+    """Press these buttons in the next questions, one each, and collect the questions.
 
     `defaults` fills with the buttons that Enter would have pressed.
     """
@@ -179,7 +179,7 @@ def _spoil_tree(folder: Path, name: str) -> None:
 
 @pytest.fixture
 def partly(headstart_home: Path) -> Path:
-    """A history of which the second chat's message cannot be read, without a backup."""
+    """A history without a backup, whose second chat has an unreadable message."""
     folder = headstart_home / "history"
     with closing(open_store(folder)) as store:
         for title in ("first", "second"):

@@ -27,7 +27,7 @@ def _fill(store: Store, *texts: str, title: str = "talk") -> str:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A history with enough to search."""
+    """A history to search."""
     opened = open_store(tmp_path / "history")
     _fill(opened, *(f"needle {number}, walrus?!" for number in range(120)))
     yield opened
@@ -182,7 +182,7 @@ def _attach(app: Program, *files: Attachment) -> None:
 
 
 def _marked_in_files(app: Program) -> list[str]:
-    """Return what is marked in the files of the first message."""
+    """Return the highlights in the files of the first message."""
     view = app.window.chat.transcript.view(0)
     text = view._unfolded
     assert text

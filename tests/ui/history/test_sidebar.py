@@ -26,7 +26,7 @@ CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModi
 
 
 def _chats(app: Program, *titles: str) -> list[str]:
-    """Chats with one question each, the last one newest, listed."""
+    """Save chats with one question each, the newest last, and list them."""
     ids = [app.store.create_chat(title).id for title in titles]
     app.chats.refresh()
     return ids
@@ -87,7 +87,7 @@ def test_restored_chat_leaves_the_open_one(qtbot: QtBot, app: Program) -> None:
 
 
 def right_click(app: Program, title: str, *, close: bool = True) -> QMenu:
-    """Open the menu of a row, and close it again with Esc."""
+    """Open the menu of a row, and close it with Esc."""
     listing = app.window.sidebar.list
     place = listing.visualRect(listing.model().index(chat_rows(app).index(title), 0)).center()
     listing.setFocus()  # as every click does

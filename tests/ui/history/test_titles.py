@@ -28,7 +28,7 @@ class Power(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mains power, a short pause, and room for what a toy answers."""
+    """Simulate mains power, shorten the pause, and make room for a toy's answers."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
     monkeypatch.setattr(chat_titles, "_PAUSE_MS", 30)
     monkeypatch.setattr(chat_titles, "_MAX_TOKENS", 40)
@@ -36,7 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[WriteTitle]:
-    """The titles that the engine was asked for."""
+    """The requested titles."""
     orders: list[WriteTitle] = []
     send = EngineInProcess.send
 

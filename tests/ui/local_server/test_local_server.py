@@ -29,7 +29,7 @@ Open = Callable[..., Program]
 
 @pytest.fixture
 def app(qtbot: QtBot, open_program: Open, headstart_home: Path) -> Program:
-    """The window on the page of the server, with one model in its library, which a toy stands for."""
+    """The window on the page of the server, with one model, for which a toy stands."""
     write_model(headstart_home / "models" / "smol")
     program = open_program(pace=0.01, find=installed_model)
     program.settings.change(server_port=free_port())
@@ -54,7 +54,7 @@ def refuses(port: int) -> bool:
 
 
 def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
-    """Switch by keyboard until it is so."""
+    """Toggle by keyboard until the switch is in this state."""
     QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: app.server.state is wanted, timeout=WAIT)
 
@@ -71,7 +71,7 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
 
 
 def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
-    """Ask in a thread, as the window must not wait."""
+    """Send a request in a thread, as the window must not wait."""
     task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()

@@ -26,7 +26,7 @@ def card(app: Program, name: str) -> RemoteServerCard:
 
 
 def fill(page: ModelsPage, name: str, address: str, key: str = "", certificate: str = "") -> None:
-    """Type into the form and press its button."""
+    """Fill in the form and press its button."""
     form = page.servers.form
     form.name.setText(name)
     form.address.setText(address)
@@ -108,7 +108,7 @@ def test_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pyt
 
 @pytest.fixture
 def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
-    """Shows one server on a page; the real program asks it."""
+    """A function that shows one server on a page; the real program asks it."""
     page = ModelsPage()
     qtbot.addWidget(page)
 

@@ -27,7 +27,7 @@ class _Shown:
         self.writer = DocumentWriter(self.document, Formats(LIGHT, QFont("DejaVu Sans", 10)))
 
     def shape(self) -> list[tuple[object, ...]]:
-        """All that can be seen of the document, but for colours."""
+        """Return everything visible of the document except colours."""
         found: list[tuple[object, ...]] = []
         block = self.document.begin()
         while block.isValid():
@@ -92,7 +92,7 @@ def test_surrogate_pairs_do_not_shift_positions(qapp: QApplication) -> None:
 
 
 def _check_map(shown: _Shown, source: str) -> int:
-    """Compare every mapped character of the document with its source; returns how many there were."""
+    """Compare every mapped character of the document with its source; return how many there were."""
     seen = 0
     for run in shown.writer.map.between(0, shown.document.characterCount()):
         text = "".join(shown.document.characterAt(run.position + k) for k in range(run.length)) if run.exact else ""

@@ -19,12 +19,12 @@ class _Coloured:
         self.writer.show(parse(source), 0)
 
     def foreground(self, text: str) -> str:
-        """The colour that overlays the first occurrence of a text."""
+        """Return the colour over the first occurrence of a text."""
         position = self.document.find(text).selectionStart()
         return next((colour for start, end, colour, _ in self.layers() if start <= position < end), "")
 
     def layers(self) -> list[tuple[int, int, str, str]]:
-        """(start, end, foreground, background) of everything laid over the text."""
+        """Return (start, end, foreground, background) of each overlay."""
         found = []
         block = self.document.begin()
         while block.isValid():
@@ -38,7 +38,7 @@ class _Coloured:
 
 
 def _own_looks(document: QTextDocument) -> list[tuple[str, int, str]]:
-    """The text as it would be copied, with its own colours."""
+    """Return the text with its own colours, as it would be copied."""
     found, block = [], document.begin()
     while block.isValid():
         found += [(block.text(), part.start, part.format.background().color().name()) for part in block.textFormats()]

@@ -103,7 +103,7 @@ def _document(source: str, look: Theme = LIGHT, width: float = 400) -> QTextDocu
 
 
 def _ink(document: QTextDocument, colour: str, room: QRectF) -> set[tuple[int, int]]:
-    """Pixels that come near a colour when the document is painted."""
+    """Return the number of pixels near a colour in the painted document."""
     size = document.size().toSize()
     image = QImage(size, QImage.Format.Format_ARGB32)
     image.fill(Qt.GlobalColor.transparent)

@@ -35,7 +35,7 @@ def _pdf(blocks: list[Block], locale: QLocale) -> bytes:
 
 
 def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
-    """The text of each page, without what is between words."""
+    """Return the text of each page, without white space."""
     reader = PdfReader(io.BytesIO(_pdf(blocks, locale)))
     return [re.sub(r"\s", "", page.extract_text().replace("ﬁ", "fi")) for page in reader.pages]
 

@@ -23,7 +23,7 @@ RED = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8"
 
 @pytest.fixture
 def show(qtbot: QtBot) -> Show:
-    """Shows an answer."""
+    """A function that shows an answer."""
     made: list[TextView] = []
 
     def shown(text: str) -> TextView:

@@ -57,7 +57,7 @@ FAILURES = {
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An installed program: no exporter, but its package; and no other Python than ours."""
+    """An installed program without an exporter, but with its package and without another Python."""
     monkeypatch.setattr(exporter, "find_spec", lambda _name: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: tmp_path / "headstart-0.1.0-py3-none-any.whl")
     monkeypatch.setattr(exporter, "_free", lambda: 10_000_000_000)
@@ -66,7 +66,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def plan(installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
-    """Puts a Python on the PATH that does as planned."""
+    """A function that puts a fake Python on the PATH."""
     fake_python.put(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
@@ -86,7 +86,7 @@ def setup(qtbot: QtBot, installed: None) -> Iterator[ExporterSetup]:
 
 
 class Silent:
-    """Follows a set-up and tells nobody."""
+    """A listener that follows a set-up silently."""
 
     def note_line(self, line: str) -> None: ...
     def note_step(self, template: str, *values: object) -> None: ...
@@ -211,7 +211,7 @@ def test_setup_of_another_process_is_left_alone(
 
 @pytest.fixture
 def waiting(qtbot: QtBot, open_program: Open, plan: Planned, tmp_path: Path) -> tuple[Program, psutil.Process]:
-    """A set-up in which pip has written half of it."""
+    """A set-up during which pip has written half of it."""
     number = tmp_path / "pid"
     plan(Plan(waits=str(number)))
     app = open_program(find=installed_model, loaded=False)
@@ -310,7 +310,7 @@ def test_setup_reads_the_output_of_pip(line: str, step: tuple[object, ...] | Non
 
 
 def wheel(folder: Path, requires: str = "") -> Path:
-    """A package in the place of Headstart's: everything that the trial imports, and nothing in it."""
+    """Create a package in place of Headstart's, with empty modules for the trial's imports."""
     path = folder / "headstart-0.1.0-py3-none-any.whl"
     info = "headstart-0.1.0.dist-info"
     extra = f"Requires-Dist: {requires}; extra == 'export'\n" if requires else ""
@@ -330,7 +330,7 @@ def wheel(folder: Path, requires: str = "") -> Path:
 
 @pytest.fixture
 def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup:
-    """A set-up with the Python of the tests, whose pip knows no index that could be reached."""
+    """A set-up with the Python of the tests, whose pip has no reachable index."""
     if importlib.util.find_spec("ensurepip") is None:
         pytest.skip("this Python has no ensurepip; on Debian, apt-get install python3-venv")
     for name in [name for name in os.environ if name.startswith("PIP_")]:

@@ -72,7 +72,7 @@ def note(widget: QWidget) -> str:
 
 @pytest.fixture
 def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO keeps keys and values: its share of 8 bits is another than that of our own kernels."""
+    """Disable our kernels: OpenVINO then keeps keys and values, whose 8 bits take another share."""
     monkeypatch.setattr(library, "library", lambda: None)
 
 

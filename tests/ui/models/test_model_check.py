@@ -44,7 +44,7 @@ def imported(headstart_home: Path) -> Path:
 
 @pytest.fixture
 def check(imported: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[dict[str, object]], Path]:
-    """Puts a stand-in for the check in its place; returns the file that lets it go on."""
+    """Replace the check by a stand-in; gives the file that lets it continue."""
 
     def put(words: dict[str, object]) -> Path:
         command = (sys.executable, "-c", CHECK, str(imported), str(tmp_path / "go on"), json.dumps(words))
@@ -55,7 +55,7 @@ def check(imported: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
 
 
 def state(app: Program) -> str:
-    """Return what the model's name says when you point at it."""
+    """Return the tooltip of the model's name."""
     return app.window.chat.composer.model_button.toolTip()
 
 

@@ -27,19 +27,19 @@ Open = Callable[..., Program]
 
 @pytest.fixture
 def root(headstart_home: Path) -> Path:
-    """The library's folder."""
+    """The folder of the library."""
     return headstart_home / "models"
 
 
 def heavy(folder: Path) -> Path:
-    """A model of 30 GB by its manifest."""
+    """Create a model of 30 GB by its manifest."""
     write_model(folder)
     manifest.write(folder, replace(describe(folder), size_bytes=30_000_000_000))
     return folder
 
 
 def drafts(app: Program) -> dict[str, tuple[bool, str]]:
-    """Value: whether it can be chosen, and its words."""
+    """Return for each draft whether it can be chosen, and its words."""
     field = setting(app, "draft")
     assert isinstance(field, ChoiceEditor)
     box = field._box
@@ -51,7 +51,7 @@ def drafts(app: Program) -> dict[str, tuple[bool, str]]:
 
 
 def menu(app: Program) -> dict[str, str]:
-    """Name: what stands at the right edge."""
+    """Return for each model the text at the right edge."""
     app.switch.menu.aboutToShow.emit()
     return dict((action.text().partition("\t")[::2]) for action in app.switch.menu.actions() if action.text())
 

@@ -68,13 +68,13 @@ print(json.dumps(dict(output=str(write_model(root / sys.argv[1])))), flush=True)
 
 @pytest.fixture
 def root(headstart_home: Path) -> Path:
-    """The library's folder."""
+    """The folder of the library."""
     return headstart_home / "models"
 
 
 @pytest.fixture
 def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Puts an exporter that takes some seconds in the place of the real one."""
+    """Replace the exporter by one that takes some seconds."""
 
     def put(seconds: int) -> None:
         script = EXPORTER.format(seconds=seconds, root=str(root))
@@ -92,7 +92,7 @@ def card_of(app: Program, name: str) -> ModelCard:
 
 
 def choices(app: Program, name: str) -> dict[str, str]:
-    """Value: reason why it cannot be chosen."""
+    """Return for each value the reason why it cannot be chosen."""
     field = setting(app, name)
     assert isinstance(field, ChoiceEditor)
     box = field._box
@@ -317,7 +317,7 @@ def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str
 
 
 def titles(part: Catalogue) -> list[str]:
-    """The rows that are shown."""
+    """Return the visible rows."""
     return [row.recipe.title for row in part.rows if not row.isHidden()]
 
 

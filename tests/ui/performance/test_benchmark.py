@@ -37,7 +37,7 @@ Open = Callable[..., Program]
 
 
 def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchmarkPage:
-    """Go to the page, choose and press its button."""
+    """Open the page, choose the size, and press the button."""
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
     page.form.extent.setCurrentIndex(1)
@@ -225,7 +225,7 @@ TIMES = {  # milliseconds per token by prompt and contestant, two repeats
 
 
 def result() -> BenchResult:
-    """A result with two prompts of one class and one of another."""
+    """Return a result with two prompts of one class and one of another."""
     heats = [
         Heat(prompt, name, repeat, TimedAnswer((1, 2, 3, 4, 5 if name == "plain" else 6), 100.0, 4 * ms, 7))
         for prompt, scores in TIMES.items()
@@ -244,7 +244,7 @@ def result() -> BenchResult:
 
 
 def record() -> benchmark_page.BenchmarkRecord:
-    """Return a result as it comes over the wire."""
+    """Return a result as the engine's process sends it."""
     return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
 
 

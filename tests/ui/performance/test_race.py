@@ -28,7 +28,7 @@ Open = Callable[..., Program]
 
 
 def start(app: Program, prompt: str = "toy: words 40") -> RacePage:
-    """Go to the page and press its button."""
+    """Open the page and press its button."""
     app.window.actions_by_name["race"].trigger()
     page = app.window.race
     page.form.prompt.setPlainText(prompt)
@@ -164,7 +164,7 @@ STATS = Stats(9, 9, 4, 3, 3, 1, 100.0, 60.0, {}, {}, 0.0, None, 13, 4096)
 
 
 def lane(milliseconds: Sequence[float], ids: Sequence[int] = (1, 2, 3, 4), decode_ms: float = 60.0) -> Lane:
-    """A lane whose rounds took these times; the first came with the prompt."""
+    """Return a lane whose rounds took these times; the first came with the prompt."""
     rounds = [Round((Token(1, Origin.TARGET),), 0, 0, Origin.TARGET, Timing(verify_ms=ms)) for ms in milliseconds]
     stats = replace(STATS, output_tokens=len(ids), decode_ms=decode_ms)
     return Lane(tuple(Step("x", made) for made in rounds), Finish(FinishReason.STOP, stats, tuple(ids)))
@@ -178,7 +178,7 @@ def test_race_times_run_from_request_to_end() -> None:
 
 
 def timed(seconds: float, ids: Sequence[int] = (1, 2, 3)) -> Lane:
-    """A lane whose clock ends here."""
+    """Return a lane of this duration."""
     return lane((1.0, 30.0), ids=ids, decode_ms=1000 * seconds - 100.0)
 
 

@@ -24,14 +24,14 @@ Opened = Callable[..., Program]
 
 
 def go(app: Program) -> TuningPage:
-    """Go to the page and press its button."""
+    """Open the page and press its button."""
     app.window.actions_by_name["tune"].trigger()
     app.window.tune.start.click()
     return app.window.tune
 
 
 def end(qtbot: QtBot, app: Program) -> None:
-    """The model is there again."""
+    """Wait until the model is loaded again."""
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
 
 
@@ -112,7 +112,7 @@ def test_tuned_settings_are_translated(speak: Speak) -> None:
 
 
 def kept(*tried: Row, subject: str = TARGET) -> Stage:
-    """The default stays."""
+    """Return a stage that keeps the default."""
     return Stage(subject, (Row(DEFAULT, {}, chosen=True), *tried))
 
 

@@ -32,7 +32,7 @@ class Spoken(NamedTuple):
 
 @pytest.fixture
 def spoken(monkeypatch: pytest.MonkeyPatch, qapp: object) -> Iterator[list[Spoken]]:
-    """A screen reader that writes down what it is told."""
+    """The sentences that a screen reader gets."""
     told: list[Spoken] = []
 
     def post(event: QAccessibleAnnouncementEvent) -> None:

@@ -27,7 +27,7 @@ sys.exit({code})
 
 
 class Dictation:
-    """A message box with a microphone that hears what the test says."""
+    """A message box with a microphone, whose input a test sets."""
 
     def __init__(self, qtbot: QtBot) -> None:
         self.edit, self.widget, self.errors = QPlainTextEdit(), DictationWidget(), list[str]()
@@ -51,12 +51,12 @@ class Dictation:
 
 @pytest.fixture
 def dictation(qtbot: QtBot) -> Dictation:
-    """A message box, and a button."""
+    """A message box and a button."""
     return Dictation(qtbot)
 
 
 def said(text: str, *, final: bool = False) -> dict[str, object]:
-    """The report of an utterance."""
+    """Return the report of an utterance."""
     return {"text": text, "is_final": final}
 
 

@@ -33,7 +33,7 @@ class SpeechService(QObject):
         self.is_speaking = False
 
     def finish(self, event: str = "702") -> None:
-        """End the sentence that is spoken."""
+        """End the current sentence."""
         self.is_speaking = False
         number = len(self.spoken)
         self._send(f"{event}-{number}", f"{event}-1", f"{event} END")
@@ -99,7 +99,7 @@ def toggle(app: Program) -> None:
 
 
 def spoken_part(app: Program) -> str:
-    """Return the text that is marked in the last answer."""
+    """Return the highlighted text of the last answer."""
     transcript = app.window.chat.transcript
     view = transcript.view_of(transcript.contents()[-1].id)
     text = view._text

@@ -24,7 +24,7 @@ _variant: Any = "QDBusVariant"
 
 @_interface({"D-Bus Interface": NAME})
 class Notifications(QObject):
-    """Prints what it is told, and clicks on it."""
+    """A notification service that prints its messages, and clicks on them."""
 
     ActionInvoked = Signal(_unsigned, str)
 
@@ -42,7 +42,7 @@ class Notifications(QObject):
 
 @_interface({"D-Bus Interface": "org.freedesktop.portal.Settings"})
 class Portal(QObject):
-    """Wants nothing animated, and soon after changes its mind."""
+    """A portal that asks for reduced motion, and soon changes its setting."""
 
     SettingChanged = Signal(str, str, _variant)
 
@@ -53,7 +53,7 @@ class Portal(QObject):
 
 
 def serve() -> None:
-    """Until the bus goes."""
+    """Serve until the bus ends."""
     application = QCoreApplication([])
     bus, options = QDBusConnection.sessionBus(), QDBusConnection.RegisterOption
     for name, path, each in ((NAME, PATH, Notifications(application)), (PORTAL, PORTAL_PATH, Portal(application))):
@@ -65,7 +65,7 @@ def serve() -> None:
 
 
 def ask() -> None:
-    """Show a message, and end with the click on it."""
+    """Show a message, and wait for the click on it."""
     application = QApplication([])
     message = desktop_message(None, application)
     assert isinstance(message, BusNotification)
@@ -79,7 +79,7 @@ def ask() -> None:
 
 
 def watch() -> None:
-    """Say when motion is reduced, and when it is no longer."""
+    """Print each change of reduced motion."""
     application = QApplication([])
     motion = Motion(application, Settings(), application)
     motion.changed.connect(lambda reduced: print(json.dumps(reduced), flush=True))
@@ -89,7 +89,7 @@ def watch() -> None:
 
 
 def main(what: str) -> None:
-    """The desktop and who asks it, in two processes."""
+    """Run the desktop and its client, in two processes."""
     with subprocess.Popen([sys.executable, "-m", __spec__.name, "serve"], stdout=subprocess.PIPE) as service:
         assert service.stdout
         assert service.stdout.readline() == b"ready\n"

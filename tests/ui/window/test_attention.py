@@ -22,7 +22,7 @@ CHAT = Chat("1", "a chat", 0.0, 0.0)
 
 
 class Noted(Notification):
-    """A desktop that notes what it is given."""
+    """A desktop that records its messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Noted(Notification):
 
 @pytest.fixture
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    """The messages that the desktop shows of the window."""
+    """The messages that the desktop gets from the window."""
     noted = Noted()
     monkeypatch.setattr("headstart.ui.window.notifications.desktop_message", lambda *_: noted)
     return noted
@@ -42,7 +42,7 @@ def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
 
 @pytest.fixture
 def away(qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The window, while another has the keyboard."""
+    """The window while another one has the keyboard."""
     monkeypatch.setattr(qapp, "activeWindow", lambda: None)
     return app
 

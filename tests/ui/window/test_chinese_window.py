@@ -55,7 +55,7 @@ def app(language: str, open_program: Open) -> Program:
 
 
 def pages(app: Program) -> Iterator[QWidget]:
-    """Every page with all that can be shown beside it."""
+    """Yield every page with all its parts shown."""
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
     for index in range(app.window.pages.count()):
@@ -73,7 +73,7 @@ def dialog_of(app: Program, name: str) -> QDialog:
 
 
 def in_english(window: QWidget) -> set[str]:
-    """Words for people that have letters, none of them Chinese."""
+    """Return texts with letters, none of them Chinese."""
     found = {text for widget in window.findChildren(QWidget) if widget.isVisible() for text in texts(widget)}
     return {text for text in found if re.search(r"[A-Za-z]{2}", text) and not HAN.search(text) and not told_alike(text)}
 
@@ -100,14 +100,14 @@ def texts(widget: QWidget) -> Iterator[str]:
 
 
 def tight(window: QWidget) -> list[str]:
-    """Return what has too little room once the layouts have come to rest."""
+    """Return the widgets with too little room once the layouts are at rest."""
     for _ in range(5):
         QApplication.processEvents()
     return [*reach.cut(window), *squeezed(window)]
 
 
 def squeezed(window: QWidget) -> list[str]:
-    """Texts that are neither wrapped nor shortened by an ellipsis, in less room than they need."""
+    """Return texts in less room than they need, unless they wrap or have an ellipsis."""
     return [
         f"{label.text()}: {label.width()} of {label.sizeHint().width()}"
         for label in window.findChildren(QLabel)

@@ -88,7 +88,7 @@ def test_question_presses_cancel_at_enter(qtbot: QtBot, monkeypatch: pytest.Monk
 
 
 def test_every_class_of_dialog_is_walked() -> None:
-    """Whoever adds a dialog adds it here, or says in the menus how it opens."""
+    """A new dialog must be added here, or its command in the menus."""
     walked = {"ProjectDialog", "ServerDialog", "PromptDialog", "PreviewDialog"}
     by_menu = {
         "PreferencesDialog",

@@ -26,7 +26,7 @@ KEYS = (
 
 
 def _compose(box: QWidget, text: str) -> None:
-    """Show text as not yet decided."""
+    """Compose text without committing it."""
     QApplication.sendEvent(box, QInputMethodEvent(text, []))
 
 
@@ -41,7 +41,7 @@ def _text(box: QWidget) -> str:
 
 
 def _boxes(window: QWidget) -> list[QWidget]:
-    """The boxes of a window that take text or numbers."""
+    """Return the boxes of a window for text or numbers."""
     return [
         each
         for each in reach.controls(window)
@@ -52,13 +52,13 @@ def _boxes(window: QWidget) -> list[QWidget]:
 
 
 def _state(app: Program) -> tuple[object, ...]:
-    """State that a key could change."""
+    """Return the state that a key could change."""
     windows = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
     return QApplication.focusWidget(), windows, app.window.pages.currentWidget(), app.store.chats(), texts(app)
 
 
 def _check(qtbot: QtBot, app: Program, box: QWidget) -> None:
-    """Compose in a box, press all keys, commit."""
+    """Compose in a box, press all keys, and commit."""
     box.window().activateWindow()
     box.setFocus()
     qtbot.waitUntil(box.hasFocus, timeout=WAIT)

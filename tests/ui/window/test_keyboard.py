@@ -33,7 +33,7 @@ DIALOGS = ("preferences", "about", "palette")
 
 @pytest.fixture
 def full(qtbot: QtBot, app: Program) -> Program:
-    """The window with all its parts open, and the focus."""
+    """The window with all its parts and the focus."""
     ask(qtbot, app, "hello **there**")
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
@@ -175,13 +175,13 @@ def root(headstart_home: Path) -> Path:
 
 
 def button(part: QWidget, name: str) -> QPushButton:
-    """The visible one with these words."""
+    """Return the visible button with this name."""
     found = part.findChildren(QPushButton)
     return next(each for each in found if name in (each.text(), each.accessibleName()) and each.isVisible())
 
 
 def press(app: Program, pressed: QAbstractButton) -> None:
-    """Press a button as somebody does who has a keyboard only."""
+    """Press a button by keyboard."""
     app.window.activateWindow()
     QApplication.processEvents()
     pressed.setFocus()

@@ -1,4 +1,4 @@
-"""Places of things: menus below their buttons, pages at one edge, no empty strips, and what zoom does to the sides."""
+"""Positions of menus, pages and strips, and the effect of zoom on the sides."""
 
 from collections.abc import Callable
 from functools import partial

@@ -18,21 +18,21 @@ LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not
 
 @pytest.fixture
 def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is asked for a file gives none."""
+    """Cancel all file dialogs."""
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_, **__: ([], ""))
     for name in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, name, lambda *_, **__: ("", ""))
 
 
 def entries(app: Program) -> Iterator[QAction]:
-    """Return the actions in the order of the menus, without those that end something."""
+    """Return the actions in the order of the menus, except those that end something."""
     named = app.window.actions_by_name
     yield from (action for name, action in named.items() if name not in LAST)
     yield from (named[name] for name in LAST)
 
 
 def choose(action: QAction) -> None:
-    """Choose it, and close what it opens."""
+    """Trigger an action, and close what it opens."""
     closing = QTimer(action)
     closing.timeout.connect(close_all)
     closing.start(20)
@@ -43,7 +43,7 @@ def choose(action: QAction) -> None:
 
 
 def close_all() -> None:
-    """Close whatever stands before the window."""
+    """Close all dialogs in front of the window."""
     for widget in QApplication.topLevelWidgets():
         if isinstance(widget, QDialog | QMenu) and widget.isVisible():
             widget.close()

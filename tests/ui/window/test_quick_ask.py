@@ -27,7 +27,7 @@ Open = Callable[..., Program]
 
 @pytest.fixture
 def tray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The desktop has one."""
+    """A desktop with a tray."""
     monkeypatch.setattr("headstart.ui.window.quick_ask.session_bus", object)
     monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
 

@@ -20,7 +20,7 @@ Open = Callable[..., Program]
 
 @pytest.fixture
 def read_from(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], None]]:
-    """Has windows that are made from then on begin on one side."""
+    """A function that sets the reading direction of windows created afterwards."""
     yield qapp.setLayoutDirection
     qapp.setLayoutDirection(LEFT)
 

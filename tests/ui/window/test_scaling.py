@@ -118,7 +118,7 @@ def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
 
 
 def _icons(app: Program) -> dict[str, int]:
-    """Return how large the window's icons are shown."""
+    """Return the sizes at which the window's icons are shown."""
     QApplication.processEvents()
     found = {}
     message = app.window.chat.transcript.view(0)  # last: one in the old looks may wait for its deletion

@@ -60,7 +60,7 @@ def _text(node: ast.expr) -> str | None:
 
 
 def _calls(node: ast.AST, owner: str = "") -> Iterator[tuple[ast.Call, str]]:
-    """Every call with the class it stands in."""
+    """Yield every call with its class."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             yield child, owner
@@ -78,7 +78,7 @@ def _said(module: Module) -> Iterator[Message]:
 
 
 def _untranslatable(module: Module) -> Iterator[str]:
-    """Letters that are shown as they are."""
+    """Return the letters that are shown without translation."""
     for call, _ in _calls(module.tree):
         for argument in call.args[:1] if _called(call) in SHOWN else []:
             parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
@@ -109,7 +109,7 @@ def _all(modules: Iterable[Module]) -> set[Message]:
 
 @pytest.fixture(scope="module")
 def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A .ts file of all that the window says."""
+    """A .ts file of all texts of the window."""
     path = tmp_path_factory.mktemp("i18n") / "headstart_zh_CN.ts"
     translations.update(path, "zh_CN")
     return path
@@ -238,7 +238,7 @@ def access_keys(text: str) -> list[str]:
 
 
 def unspaced(text: str) -> Iterator[str]:
-    """Places where Chinese stands against Latin letters, or a blank or a Latin mark against Chinese."""
+    """Return places where Chinese touches Latin letters, or where a blank or a Latin mark touches Chinese."""
     shown = re.sub(r"\(&\w\)", "", text)
     for form in (f"{HAN}[A-Za-z0-9]", f"[A-Za-z0-9]{HAN}", f"{HAN}[,.;:!?()]", f"[,;:!?()]{HAN}", f" [{MARKS[:-1]}]"):
         yield from re.findall(form, shown)

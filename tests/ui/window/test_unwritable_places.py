@@ -1,4 +1,4 @@
-"""Actions while nothing can be written: the window stays, says so in a sentence, loses nothing, and goes on later."""
+"""Actions while nothing can be written: the window stays, reports it, loses nothing, and recovers."""
 
 import errno
 import json
@@ -47,7 +47,7 @@ sys.addaudithook(_refuse)
 
 @contextmanager
 def read_only_folder(folder: Path) -> Iterator[None]:
-    """Nothing in a folder can be changed by Python."""
+    """Context manager in which Python cannot change a folder."""
     _read_only.append(str(folder))
     try:
         yield
@@ -57,7 +57,7 @@ def read_only_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def full_disk(_app: Program) -> Iterator[None]:
-    """No file can grow, as on a full disk."""
+    """Context manager in which no file can grow, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
@@ -68,7 +68,7 @@ def full_disk(_app: Program) -> Iterator[None]:
 
 @contextmanager
 def read_only_disk(app: Program) -> Iterator[None]:
-    """The folder of Headstart and that of the exports cannot be changed."""
+    """Context manager in which Headstart's folder and that of the exports cannot be changed."""
     app.store._connection.execute("PRAGMA query_only = 1")
     try:
         with read_only_folder(app.store.path.parent.parent.parent):

@@ -19,8 +19,8 @@ NO_PRICES = Prices((0.0,), 0.0, 0.0)
 def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequence[float]) -> float:
     """Return the largest expected gain in tokens, net of the worth of time, from drafting m = 1, 2, .. more candidates.
 
-    k candidates are drafted and all hold with chance S_k; a_i are the chances of those ahead: max over m of  S_k *
-    sum_{j<=m} prod_{i<=j} a_i - rate * (m * d + T(1+k+m) - T(1+k)).
+    k candidates are drafted and all hold with chance S_k; a_i are the chances of those ahead:
+    max over m of  S_k * sum_{j<=m} prod_{i<=j} a_i - rate * (m * d + T(1+k+m) - T(1+k)).
     """
     verify, spent, gained, best = prices.verify, -prices.verify[drafted], 0.0, -float("inf")
     for m in range(1, min(len(ahead), len(verify) - 1 - drafted) + 1):
