@@ -279,15 +279,13 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if file:
             QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
-            show = program.chat_controller.show_error if work.has_failed else program.chat_controller.show_hint
-            QTimer.singleShot(0, program, partial(show, work.sentence))
+            QTimer.singleShot(0, program, partial(program.tell, work.sentence, bad=work.has_failed))
         if recovery.is_standby:
             watch = QTimer(program, interval=_WATCH_MS)
             watch.timeout.connect(partial(_leave_standby, program))
             watch.start()
         if recovery.outcome:
-            show = program.chat_controller.show_hint if recovery.is_whole else program.chat_controller.show_error
-            QTimer.singleShot(0, program, partial(show, recovery.outcome))
+            QTimer.singleShot(0, program, partial(program.tell, recovery.outcome, bad=not recovery.is_whole))
         code = _show(application, program, again, quick=quick)
         if program.reopens is None:
             return code

@@ -211,6 +211,11 @@ class Program(QObject):
         if chat_id:
             self._on_chosen(chat_id, None)
 
+    def tell(self, sentence: str, *, bad: bool) -> None:
+        """Say what happened to the chats at the start, also where the page of models would be shown."""
+        self.window.show_page(self.window.chat)
+        (self.chat_controller.show_error if bad else self.chat_controller.show_hint)(sentence)
+
     @Slot(str)
     def import_file(self, file: str) -> None:
         """Import the chats of an exported file."""
