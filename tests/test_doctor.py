@@ -1,5 +1,6 @@
 """`headstart doctor`: each of its sentences made to appear, the report, its exit code, and that it names nobody."""
 
+import dataclasses
 import getpass
 import json
 import sys
@@ -15,8 +16,9 @@ from headstart.cli.checks import doctor
 from headstart.cli.checks.doctor import Finding, Level
 from headstart.engine.hardware import machine
 from headstart.engine.kernels import selftest
+from headstart.library import manifest
 from headstart.library.export_leftovers import Unfinished
-from tests.stand_ins.model_folders import write_model, write_pair
+from tests.stand_ins.model_folders import describe, write_model, write_pair
 from tests.stand_ins.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
 Captured = pytest.CaptureFixture[str]
@@ -222,6 +224,15 @@ def test_too_large_model_is_a_note_with_a_context(monkeypatch: pytest.MonkeyPatc
     assert "--context" not in said
     monkeypatch.setattr("headstart.engine.loading.memory.largest_context", lambda _models, _free: 1024)
     assert "--context 1024 " in _said(doctor.check_models(), Level.NOTE)[0]
+
+
+def test_blocks_that_were_rounded_are_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "free_memory", lambda: 10**11)
+    folder = write_model(paths.models_folder() / "imported")
+    model = describe(folder)
+    for mode, level in ((None, Level.NOTE), (manifest.BLOCKS, Level.OK)):
+        manifest.write(folder, dataclasses.replace(model, precision=manifest.Precision("gguf", mode)))
+        assert next(iter(doctor.check_models())).level is level
 
 
 def test_broken_models_and_mismatched_pairs_are_problems() -> None:

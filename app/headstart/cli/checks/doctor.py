@@ -433,6 +433,11 @@ def _model(entry: Model | Pair | Broken, free: int) -> Finding:
     weights = " + ".join(model.precision.weights for model in models)
     context, needed = memory.context_of(models[0], None), memory.need(models).total
     text = f"{entry.name} ({weights}): all files have their sizes; takes about {amount(needed)} with {context} tokens"
+    if any(model.precision.weights == "gguf" and not model.precision.keeps_blocks for model in models):
+        return _MODELS.note(
+            f"{text}. Its blocks were converted by an older version of Headstart, which rounded them.",
+            "Import its GGUF file again: it becomes smaller, faster and exact.",
+        )
     if needed <= free:
         return _MODELS.ok(f"{text}, and fits.")
     fitting = memory.largest_context(models, free)
