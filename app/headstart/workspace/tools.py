@@ -226,17 +226,19 @@ class Workspace:
         match call.name:
             case "list_files":
                 path = self._path(arguments.get("path", ""))
-                title = Translatable("List the files of {path}", path=path or ".")
+                title = Translatable("List the files of {path}", path=path or self.folder.path.name)
                 proposal = Proposal(call, Look(lambda: self._list(path)), title, READ)
             case "read_file":
                 proposal = self._reading(call, self._path(arguments["path"]), int(arguments.get("first_line", 1)))
             case "search_files":
                 text, path = _text(arguments, "text"), self._path(arguments.get("path", ""))
-                title = Translatable("Search the files of {path} for “{text}”", path=path or ".", text=text)
+                place = path or self.folder.path.name
+                title = Translatable("Search the files of {path} for “{text}”", path=place, text=text)
                 proposal = Proposal(call, Look(lambda: self._search(text, path)), title, READ)
             case "search_meaning":
                 question = _text(arguments, "question")
-                title = Translatable("Search the files of {path} for “{text}”", path=".", text=question)
+                place = self.folder.path.name
+                title = Translatable("Search the files of {path} for “{text}”", path=place, text=question)
                 proposal = Proposal(call, Look(lambda: self._search_meaning(question)), title, READ)
             case "edit_file":
                 proposal = self._editing(call, arguments)
