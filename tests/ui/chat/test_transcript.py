@@ -65,6 +65,16 @@ def _select(transcript: Transcript, first: int, last: int) -> None:
     transcript.view(last).perform(MessageAction.SELECT_UP_TO)
 
 
+def test_transcript_that_has_the_focus_can_be_destroyed(qtbot: QtBot) -> None:
+    transcript = Transcript(LIGHT, theme.text_font(10))
+    transcript.show()
+    transcript.activateWindow()
+    transcript.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(transcript.hasFocus, timeout=WAIT)
+    with qtbot.waitSignal(transcript.destroyed, timeout=WAIT):
+        transcript.deleteLater()
+
+
 def test_chat_opens_at_its_end(make: Make) -> None:
     transcript = make()
     assert transcript._at_end

@@ -140,6 +140,8 @@ class FocusRing(QWidget):
         area.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not shiboken6.isValid(self._area):  # it loses the focus while it is destroyed
+            return False
         if isinstance(event, QFocusEvent):
             self.resize(self._area.size())
             self.raise_()
