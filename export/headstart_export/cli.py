@@ -183,7 +183,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
     )
-    parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists, without --force")
+    parser.add_argument(
+        "--if-missing", action="store_true", help="do nothing if the output exists, unless --force is given"
+    )
     parser.add_argument(
         "--defer-checks",
         action="store_true",

@@ -194,7 +194,8 @@ def _run(*command: str, folder: Path | None = None) -> str:
     """Return the output of a tool of Debian. Raises PackagingError."""
     if not shutil.which(command[0]):
         raise PackagingError(f"{command[0]} is not here; on Debian: apt-get install dpkg-dev gzip coreutils.")
-    process = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}  # errors are told by their English word
+    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if process.returncode:
         errors = "\n".join(line for line in process.stderr.splitlines() if "error:" in line)  # amid pages of warnings
         raise PackagingError(f"{command[0]} failed: {errors or process.stderr.strip()[-2000:]}")

@@ -267,7 +267,7 @@ class PrefixCache:
         self._keep_on_disk: Keep | None = None  # for the text in the runner's cache
         self._is_copied = True  # whether all of that text is in the store
         self._is_ahead = False  # whether it was only read ahead
-        self._went_apart = 0  # the place up to which it was known when the last request came
+        self._diverged_at = 0  # the place up to which it was known when the last request came
 
     def beside(self, runner: Runner) -> "PrefixCache":
         """Return a cache for another sequence of the same model, with the same store."""
@@ -300,8 +300,8 @@ class PrefixCache:
                 runner.rollback(shared)
             self._make_room()
             known = len(runner.tokens)
-            self._went_apart = min(self._went_apart, known) if self._is_ahead else known
-            runner.hold(self._went_apart, len(prefix))
+            self._diverged_at = min(self._diverged_at, known) if self._is_ahead else known
+            runner.hold(self._diverged_at, len(prefix))
             self._keep_on_disk, self._is_copied, self._is_ahead = keep, False, False
             if keep:
                 self._store.max_on_disk = keep.most_bytes

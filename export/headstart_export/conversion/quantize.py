@@ -98,16 +98,16 @@ def shapes(path: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Forgotten:
-    """The layers of a model that do not keep all of a text."""
+class CacheSpec:
+    """The memory of layers that do not keep all of a text: sliding windows and states."""
 
     window: int  # tokens that the widest window has; 0: there is none
     kv_bytes_per_token: int  # f16 keys and values of layers with a window
     states: tuple[StateSize, ...]  # of layers that keep states
 
 
-def forgotten(path: Path) -> Forgotten:
-    """Return the layers of an IR that do not keep all of a text. Windows are found where attention can have pages."""
+def cache_spec(path: Path) -> CacheSpec:
+    """Return what layers of an IR keep that do not keep all of a text. Windows are found if attention can be paged."""
     from openvino._offline_transformations import paged_attention_transformation
 
     model = core().read_model(path)
@@ -115,10 +115,10 @@ def forgotten(path: Path) -> Forgotten:
     try:
         paged_attention_transformation(model)
     except RuntimeError:
-        return Forgotten(0, 0, sizes)
+        return CacheSpec(0, 0, sizes)
     windows = tuple(patterns.windows(model))
     widest = max((window for window, _ in windows), default=0)
-    return Forgotten(widest, 2 * sum(numbers for _, numbers in windows), sizes)
+    return CacheSpec(widest, 2 * sum(numbers for _, numbers in windows), sizes)
 
 
 def require(mode: str | None, precision: Precision) -> None:

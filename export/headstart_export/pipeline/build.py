@@ -291,7 +291,7 @@ def _write_manifest(
     if not contexts:
         raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
     rows, kv_bytes = quantize.shapes(folder / convert.MODEL_FILE)
-    forgotten = quantize.forgotten(folder / convert.MODEL_FILE)
+    spec = quantize.cache_spec(folder / convert.MODEL_FILE)
     files = manifest.hash_files(folder)
     result = manifest.Manifest(
         name=order.name,
@@ -313,9 +313,9 @@ def _write_manifest(
         files=files,
         versions=provenance.versions(),
         created=provenance.now(),
-        window=forgotten.window,
-        window_kv_bytes_per_token=forgotten.kv_bytes_per_token,
-        states=forgotten.states,
+        window=spec.window,
+        window_kv_bytes_per_token=spec.kv_bytes_per_token,
+        states=spec.states,
         notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
         table=counted,

@@ -322,19 +322,19 @@ def test_mixed_int4_keeps_8_bits_for_what_the_file_stores_in_more(make: Make) ->
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("gemma3", quantize.Forgotten(WINDOW, 2 * 2 * KV_HEADS * HEAD, ())),  # of one of two layers
-        ("llama", quantize.Forgotten(0, 0, ())),
-        ("gemma2", quantize.Forgotten(0, 0, ())),
-        ("lfm2", quantize.Forgotten(0, 0, (manifest.StateSize(2 * WIDTH, WIDTH),))),
+        ("gemma3", quantize.CacheSpec(WINDOW, 2 * 2 * KV_HEADS * HEAD, ())),  # of one of two layers
+        ("llama", quantize.CacheSpec(0, 0, ())),
+        ("gemma2", quantize.CacheSpec(0, 0, ())),
+        ("lfm2", quantize.CacheSpec(0, 0, (manifest.StateSize(2 * WIDTH, WIDTH),))),
         # A convolution over queries, keys and values, and a memory for each of four heads.
-        ("qwen35", quantize.Forgotten(0, 0, (manifest.StateSize(3 * 256 + 4 * 32**2, 256 + 2 * 4),))),
+        ("qwen35", quantize.CacheSpec(0, 0, (manifest.StateSize(3 * 256 + 4 * 32**2, 256 + 2 * 4),))),
     ],
 )
 def test_layers_that_do_not_keep_all_of_a_text_are_known(
-    name: str, expected: quantize.Forgotten, make: Make, tmp_path: Path
+    name: str, expected: quantize.CacheSpec, make: Make, tmp_path: Path
 ) -> None:
     converter.convert(make(name, "Q8_0"), tmp_path / name, "gguf")
-    assert quantize.forgotten(tmp_path / name / "openvino_model.xml") == expected
+    assert quantize.cache_spec(tmp_path / name / "openvino_model.xml") == expected
 
 
 def test_facts_say_what_a_file_holds(make: Make) -> None:

@@ -21,7 +21,7 @@ WEIGHT_OF_NAMES = 0.3  # of the share of the question's words that are in the fi
 MIN_SHARE = 0.42  # of the weight of the question's words, in the passage and in the name of its file; or else
 MIN_GAIN = 0.09  # of the cosine above that of questions on other subjects, as a share of what is possible
 MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
-UNKNOWN = 4.0  # times as much if the question has names, and the folders none of them
+UNKNOWN_NAME = 4.0  # times as much if the question has names, and the folders none of them
 ALONE = 0.5  # of these shares is enough without a model for the meaning
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
@@ -120,7 +120,7 @@ class FolderSearch:
         dated = self._dated(question)
         for passage, file in owners.items():
             totals[passage] += WEIGHT_OF_NAMES * (file in dated)
-        needed = 1.0 if not question.names or any(map(self._is_known, question.names)) else UNKNOWN
+        needed = 1.0 if not question.names or any(map(self._is_known, question.names)) else UNKNOWN_NAME
         is_relevant = any(
             file in dated or _fits(parts, passage, file, gains, needed) for passage, file in owners.items()
         )
