@@ -48,16 +48,16 @@ class DocumentKind(Enum):
 
 _PAGES = (".html", ".htm", ".xhtml")
 _READERS: dict[DocumentKind, Callable[[Path], str]] = {
-    DocumentKind.WORD: document_text.read_word,
-    DocumentKind.BOOK: document_text.read_book,
-    DocumentKind.NOTEBOOK: document_text.read_notebook,
-    DocumentKind.PAGE: document_text.read_page,
-    DocumentKind.SPREADSHEET: document_text.read_spreadsheet,
-    DocumentKind.SLIDES: document_text.read_slides,
-    DocumentKind.OPEN: document_text.read_open_document,
-    DocumentKind.RICH: document_text.read_rich_text,
-    DocumentKind.MAIL: document_text.read_mail,
-    DocumentKind.MAILBOX: document_text.read_mailbox,
+    DocumentKind.WORD: document_text.word,
+    DocumentKind.BOOK: document_text.book,
+    DocumentKind.NOTEBOOK: document_text.notebook,
+    DocumentKind.PAGE: document_text.page,
+    DocumentKind.SPREADSHEET: document_text.spreadsheet,
+    DocumentKind.SLIDES: document_text.slides,
+    DocumentKind.OPEN: document_text.open_document,
+    DocumentKind.RICH: document_text.rich_text,
+    DocumentKind.MAIL: document_text.mail,
+    DocumentKind.MAILBOX: document_text.mailbox,
 }
 _BY_ENDING = {
     ".docx": DocumentKind.WORD,
@@ -177,7 +177,7 @@ def read_document(
     elif kind is DocumentKind.RECORDING:
         attachment = Attachment(path.name, _transcript(path, transcribe, on_page))
     else:
-        attachment = Attachment(path.name, _READERS[kind](path))
+        attachment = Attachment(path.name, document_text.read(path, _READERS[kind]))
     require_short(attachment, largest)
     return attachment
 

@@ -2,7 +2,6 @@
 
 import email.policy
 import json
-import mailbox
 import posixpath
 import re
 import zipfile
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from email.message import EmailMessage
 from email.parser import BytesParser
+from mailbox import mbox
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -30,56 +30,6 @@ DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
     ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-
-
-def read_word(path: Path) -> str:
-    """Return the text of a .docx file. Raises AttachmentError."""
-    return _read(path, _word)
-
-
-def read_page(path: Path) -> str:
-    """Return the text of a web page. Raises AttachmentError."""
-    return _read(path, _page)
-
-
-def read_book(path: Path) -> str:
-    """Return the text of an .epub file, chapter by chapter. Raises AttachmentError."""
-    return _read(path, _book)
-
-
-def read_notebook(path: Path) -> str:
-    """Return the cells of a Jupyter notebook and their outputs that are text. Raises AttachmentError."""
-    return _read(path, _notebook)
-
-
-def read_spreadsheet(path: Path) -> str:
-    """Return the tables of an .xlsx, .xls, .xlsb or .ods file. Raises AttachmentError."""
-    return _read(path, _spreadsheet)
-
-
-def read_slides(path: Path) -> str:
-    """Return the text of a .pptx file, slide by slide, with the notes. Raises AttachmentError."""
-    return _read(path, _slides)
-
-
-def read_open_document(path: Path) -> str:
-    """Return the text of an .odt or .odp file. Raises AttachmentError."""
-    return _read(path, _open_document)
-
-
-def read_rich_text(path: Path) -> str:
-    """Return the text of an .rtf file. Raises AttachmentError."""
-    return _read(path, _rich_text)
-
-
-def read_mail(path: Path) -> str:
-    """Return an .eml file as text, with addresses and the names of attached files. Raises AttachmentError."""
-    return _read(path, _mail)
-
-
-def read_mailbox(path: Path) -> str:
-    """Return the messages of an .mbox file. Raises AttachmentError."""
-    return _read(path, _mailbox)
 
 
 def require_small(path: Path, largest: int = LARGEST) -> None:
@@ -104,7 +54,8 @@ def unreadable(path: Path, error: OSError) -> AttachmentError:
     )
 
 
-def _read(path: Path, convert: Callable[[Path], str]) -> str:
+def read(path: Path, convert: Callable[[Path], str]) -> str:
+    """Return the text of a document by one of the functions below. Raises AttachmentError."""
     require_small(path)
     try:
         text = convert(path)
@@ -119,7 +70,8 @@ def _read(path: Path, convert: Callable[[Path], str]) -> str:
     return text.strip("\n")
 
 
-def _word(path: Path) -> str:
+def word(path: Path) -> str:
+    """Return the text of a .docx file."""
     import mammoth  # noqa: PLC0415 - only needed for a Word document
     from mammoth.images import img_element  # noqa: PLC0415
 
@@ -130,7 +82,8 @@ def _word(path: Path) -> str:
     return html_text.to_markdown(result.value)
 
 
-def _page(path: Path) -> str:
+def page(path: Path) -> str:
+    """Return the text of a web page."""
     require_small(path, LARGEST_PAGE)
     return html_text.to_markdown(_decoded(path.read_bytes()))
 
@@ -142,7 +95,8 @@ def _decoded(content: bytes) -> str:
     raise ValueError
 
 
-def _book(path: Path) -> str:
+def book(path: Path) -> str:
+    """Return the text of an .epub file, chapter by chapter."""
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
         chapters = list(_chapters(archive))
@@ -196,7 +150,8 @@ def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int =
         )
 
 
-def _spreadsheet(path: Path) -> str:
+def spreadsheet(path: Path) -> str:
+    """Return the tables of an .xlsx, .xls, .xlsb or .ods file."""
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
 
     if zipfile.is_zipfile(path):
@@ -221,7 +176,8 @@ def _shown(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def _slides(path: Path) -> str:
+def slides(path: Path) -> str:
+    """Return the text of a .pptx file, slide by slide, with the notes."""
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
         names = set(archive.namelist())
@@ -246,7 +202,8 @@ def _paragraphs(markup: bytes) -> list[str]:
     return [line for line in found if line.strip()]
 
 
-def _open_document(path: Path) -> str:
+def open_document(path: Path) -> str:
+    """Return the text of an .odt or .odp file."""
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
         root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
@@ -278,22 +235,26 @@ def _inline(element: ET.Element) -> str:
     return "".join(parts)
 
 
-def _rich_text(path: Path) -> str:
+def rich_text(path: Path) -> str:
+    """Return the text of an .rtf file."""
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 - only needed for RTF
 
     text = rtf_to_text(path.read_bytes().decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
     return str(text)
 
 
-def _mail(path: Path) -> str:
+def mail(path: Path) -> str:
+    """Return an .eml file as text, with addresses and the names of attached files."""
     return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
 
 
-def _mailbox(path: Path) -> str:
+def mailbox(path: Path) -> str:
+    """Return the messages of an .mbox file."""
+
     def parse(file: Any) -> Any:
         return BytesParser(policy=email.policy.default).parse(file)
 
-    with closing(mailbox.mbox(path, factory=parse, create=False)) as messages:
+    with closing(mbox(path, factory=parse, create=False)) as messages:
         found: list[Any] = [messages[key] for key in messages.iterkeys()]
         return "\n\n".join(map(_message, found))
 
@@ -309,7 +270,8 @@ def _message(message: EmailMessage) -> str:
     return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", text.strip(), *attached])
 
 
-def _notebook(path: Path) -> str:
+def notebook(path: Path) -> str:
+    """Return the cells of a Jupyter notebook and their outputs that are text."""
     notebook = json.loads(_decoded(path.read_bytes()))
     language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
     cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]  # until 2015
