@@ -2,7 +2,9 @@
 
 import functools
 import sys
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import psutil
 
@@ -63,35 +65,54 @@ def thread_limit() -> dict[str, int]:
 
 
 @functools.cache
-def gguf_weights() -> Any:
-    """The operation that holds weights in the blocks of a GGUF file: u8 [.., bytes] stands for f32 [.., cols].
+def _operation() -> Any:
+    """Return the base of operations that stand in a model's file. OpenVINO cannot compute them.
 
-    `type` is the name of the blocks' type. OpenVINO cannot compute it: `kernels.fusion` replaces it before a model is
-    compiled. Other programs refuse a model that has it, by its name.
+    `kind` is the name of the type, and `defaults` are the attributes.
     """
     ov = openvino()
 
-    class GGUFWeights(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Any = None, type: str = "", cols: int = 0) -> None:  # noqa: A002
+    class Operation(ov.Op):  # type: ignore[misc, name-defined]
+        kind: ClassVar[str]
+        defaults: ClassVar[Mapping[str, Any]]
+
+        def __init__(self, inputs: Any = None, **attributes: Any) -> None:
             super().__init__(self)
-            self._attributes: dict[str, Any] = {"type": type, "cols": cols}
+            self.attributes = {**self.defaults, **attributes}
             if inputs is not None:
                 self.set_arguments(inputs)
                 self.constructor_validate_and_infer_types()
 
-        def validate_and_infer_types(self) -> None:
-            *rows, _ = self.get_input_partial_shape(0)
-            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, self._attributes["cols"]]))
-
         def clone_with_new_inputs(self, inputs: Any) -> Any:
-            return GGUFWeights(inputs, **self._attributes)
+            return type(self)(inputs, **self.attributes)
 
         def visit_attributes(self, visitor: Any) -> bool:
-            visitor.on_attributes(self._attributes)
+            visitor.on_attributes(self.attributes)
             return True
 
         def get_type_info(self) -> Any:
-            return ov.DiscreteTypeInfo(GGUF_WEIGHTS, "headstart")
+            return ov.DiscreteTypeInfo(self.kind, "headstart")
+
+        def set_width(self, width: int) -> None:
+            *rows, _ = self.get_input_partial_shape(0)
+            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, width]))
+
+    return Operation
+
+
+@functools.cache
+def gguf_weights() -> Any:
+    """The operation that holds weights in the blocks of a GGUF file: u8 [.., bytes] stands for f32 [.., cols].
+
+    `type` is the name of the blocks' type. `kernels.fusion` replaces the operation before a model is compiled. Other
+    programs refuse a model that has it, by its name.
+    """
+
+    class GGUFWeights(_operation()):  # type: ignore[misc]
+        kind, defaults = GGUF_WEIGHTS, MappingProxyType({"type": "", "cols": 0})
+
+        def validate_and_infer_types(self) -> None:
+            self.set_width(self.attributes["cols"])
 
     return GGUFWeights
 
@@ -103,28 +124,12 @@ def experts() -> Any:
     Its inputs are those of `kernels.experts.plain`, without biases or with all. `used`: experts of a token;
     `is_normed`: their weights add up to 1.
     """
-    ov = openvino()
 
-    class Experts(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Any = None, used: int = 0, is_normed: int = 0, activation: str = "") -> None:
-            super().__init__(self)
-            self._attributes: dict[str, Any] = {"used": used, "is_normed": is_normed, "activation": activation}
-            if inputs is not None:
-                self.set_arguments(inputs)
-                self.constructor_validate_and_infer_types()
+    class Experts(_operation()):  # type: ignore[misc]
+        kind, defaults = EXPERTS, MappingProxyType({"used": 0, "is_normed": 0, "activation": ""})
 
         def validate_and_infer_types(self) -> None:
-            self.set_output_type(0, ov.Type.f32, self.get_input_partial_shape(0))
-
-        def clone_with_new_inputs(self, inputs: Any) -> Any:
-            return Experts(inputs, **self._attributes)
-
-        def visit_attributes(self, visitor: Any) -> bool:
-            visitor.on_attributes(self._attributes)
-            return True
-
-        def get_type_info(self) -> Any:
-            return ov.DiscreteTypeInfo(EXPERTS, "headstart")
+            self.set_output_type(0, openvino().Type.f32, self.get_input_partial_shape(0))
 
     return Experts
 
@@ -136,29 +141,12 @@ def recurrence() -> Any:
     Its inputs are x [.., width] and the constants of the rule, one of `kernels.states`. `given`: the output's width;
     `key_heads`: of a delta rule.
     """
-    ov = openvino()
 
-    class Recurrence(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Any = None, rule: str = "", given: int = 0, key_heads: int = 0) -> None:
-            super().__init__(self)
-            self._attributes: dict[str, Any] = {"rule": rule, "given": given, "key_heads": key_heads}
-            if inputs is not None:
-                self.set_arguments(inputs)
-                self.constructor_validate_and_infer_types()
+    class Recurrence(_operation()):  # type: ignore[misc]
+        kind, defaults = RECURRENCE, MappingProxyType({"rule": "", "given": 0, "key_heads": 0})
 
         def validate_and_infer_types(self) -> None:
-            *rows, _ = self.get_input_partial_shape(0)
-            self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, self._attributes["given"]]))
-
-        def clone_with_new_inputs(self, inputs: Any) -> Any:
-            return Recurrence(inputs, **self._attributes)
-
-        def visit_attributes(self, visitor: Any) -> bool:
-            visitor.on_attributes(self._attributes)
-            return True
-
-        def get_type_info(self) -> Any:
-            return ov.DiscreteTypeInfo(RECURRENCE, "headstart")
+            self.set_width(self.attributes["given"])
 
     return Recurrence
 
