@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headstart import paths, settings
 from headstart.errors import SettingsError
-from headstart.settings import Settings, about, accepted, defaults, per_chat, plain
+from headstart.settings import Settings, about, defaults, per_chat, plain, validated
 
 NAMES = list(defaults())
 
@@ -35,7 +35,7 @@ def test_every_setting_is_described() -> None:
     assert list(about()) == NAMES
     assert all(known.meaning.endswith(".") and known.section for known in about().values())
     for name, default in defaults().items():
-        assert accepted(name, plain(default)) == default
+        assert validated(name, plain(default)) == default
 
 
 OTHERS = Settings(

@@ -200,7 +200,7 @@ class Settings:
         found: dict[str, Any] = {}
         for name in values.keys() & defaults().keys():
             try:
-                found[name] = accepted(name, values[name])
+                found[name] = validated(name, values[name])
             except SettingsError as error:
                 _log.warning("%s", error)
         if not found:
@@ -253,7 +253,7 @@ def per_chat() -> tuple[str, ...]:
     return tuple(name for name, known in about().items() if known.per_chat)
 
 
-def accepted(name: str, value: object) -> object:
+def validated(name: str, value: object) -> object:
     """Return plain data as the value of a setting. Raises SettingsError."""
     hint = _hints()[name]
     if hint in (float, float | None) and isinstance(value, int) and not isinstance(value, bool):

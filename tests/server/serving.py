@@ -64,24 +64,26 @@ class Running:
         return int(self.metrics()["headstart_requests_waiting"])
 
 
-class Ear:
-    """A receiver of a server's reports, with which a test can wait for the end of a request."""
+class ReportRecorder:
+    """A recorder of a server's reports, with which a test can wait for the end of a request."""
 
     def __init__(self) -> None:
-        self._told: list[ServerReport] = []
+        self._reports: list[ServerReport] = []
         self._changed = threading.Condition()
 
-    def take(self, told: ServerReport) -> None:
+    def take(self, report: ServerReport) -> None:
         """Note a report."""
         with self._changed:
-            self._told.append(told)
+            self._reports.append(report)
             self._changed.notify_all()
 
     def ended(self, number: int) -> Answered:
         """Wait for the end of a request."""
 
         def found() -> Answered | None:
-            return next((told for told in self._told if isinstance(told, Answered) and told.number == number), None)
+            return next(
+                (report for report in self._reports if isinstance(report, Answered) and report.number == number), None
+            )
 
         with self._changed:
             end = self._changed.wait_for(found, PATIENCE)
@@ -91,7 +93,7 @@ class Ear:
     @property
     def paths(self) -> list[str]:
         """Return the paths of the requests so far."""
-        return [told.path for told in self._told if isinstance(told, Asked)]
+        return [report.path for report in self._reports if isinstance(report, Asked)]
 
 
 @contextmanager

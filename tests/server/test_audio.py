@@ -32,11 +32,11 @@ from tests.waiting import PATIENCE
 SPEECH = Path(__file__).parents[1] / "engine" / "data" / "speech.opus"
 SAID = "Please send me the report before Friday afternoon."
 TRANSCRIPT = SpeechTranscript((Segment(0.5, 3.25, "One."), Segment(4.0, 5.0, "Two.")), "en", 6.0)
-WHISPER = "ear"
+WHISPER = "transcriber"
 
 
 @dataclass
-class ScriptedEar:
+class ScriptedTranscriber:
     """A transcriber that always returns the same; it keeps the requests and the content of their files."""
 
     requests: list[tuple[TranscriptionRequest, bytes]] = field(default_factory=list)
@@ -52,13 +52,13 @@ class ScriptedEar:
 
 
 @pytest.fixture
-def ear() -> ScriptedEar:
-    return ScriptedEar()
+def transcriber() -> ScriptedTranscriber:
+    return ScriptedTranscriber()
 
 
 @pytest.fixture
-def running(ear: ScriptedEar) -> Iterator[Running]:
-    with serving(ear, models=OneModel(Served(WHISPER, languages=99), ear), usual=WHISPER) as running:
+def running(transcriber: ScriptedTranscriber) -> Iterator[Running]:
+    with serving(transcriber, models=OneModel(Served(WHISPER, languages=99), transcriber), usual=WHISPER) as running:
         yield running
 
 
@@ -106,10 +106,10 @@ def test_verbose_json_has_times_language_and_length(running: Running) -> None:
     assert reply.segments[0].temperature == 0.5
 
 
-def test_fields_of_the_form_reach_the_model_with_the_file(running: Running, ear: ScriptedEar) -> None:
+def test_fields_of_the_form_reach_the_model_with_the_file(running: Running, transcriber: ScriptedTranscriber) -> None:
     written(running, language="ZH", prompt="Qwen", temperature=0.25)
     assert translated(running, WHISPER, b"other").json()["text"] == "One. Two."
-    (first, sound), (second, other) = ear.requests
+    (first, sound), (second, other) = transcriber.requests
     assert (first.language, first.prompt, first.temperature, first.translate) == ("zh", "Qwen", 0.25, False)
     assert (second.language, second.translate) == ("", True)
     assert (sound, other) == (b"sound", b"other")
@@ -154,8 +154,11 @@ def test_models_of_another_kind_are_refused(running: Running) -> None:
     assert '"models":[]' in running.ask("GET", "/api/tags")[2]
 
 
-def test_model_that_writes_answers_writes_down_nothing(ear: ScriptedEar) -> None:
-    with serving(ear) as running, pytest.raises(openai.BadRequestError, match="name one that writes down speech"):
+def test_model_that_writes_answers_writes_down_nothing(transcriber: ScriptedTranscriber) -> None:
+    with (
+        serving(transcriber) as running,
+        pytest.raises(openai.BadRequestError, match="name one that writes down speech"),
+    ):
         written(running, model="toy")
 
 
@@ -166,7 +169,7 @@ def test_real_model_answers_with_what_is_said(real_whisper: Path, headstart_home
     (served,) = served_models(AnsweringFlags(model=str(real_whisper)))
     with (
         closing(LoadedModels(lambda: [served], load)) as models,
-        serving(ScriptedEar(), models=models, usual=served.id) as running,
+        serving(ScriptedTranscriber(), models=models, usual=served.id) as running,
     ):
         sound = ("speech.opus", SPEECH.read_bytes())
         verbose = written(running, model=served.id, file=sound, response_format="verbose_json", language="en")

@@ -1,4 +1,4 @@
-"""Models by name: which there are, and which are loaded when a request names them; turns of those who wait."""
+"""Models by name: the list of them, loading at a request, and the order of requests that wait."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from headstart.errors import BrokenModelError, MemoryBudgetError
 from headstart.server import keys
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
-from tests.server.serving import KEY, Ear, Running, chat_body, serving
+from tests.server.serving import KEY, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
@@ -240,16 +240,16 @@ def test_model_is_not_loaded_after_a_disconnect() -> None:
         loaded.append(name)
         return OpenModel(ScriptedEngine([name], before_round=lambda *_: may_end.wait(PATIENCE)), parallel=2)
 
-    may_end, loaded, ear = threading.Event(), list[str](), Ear()
+    may_end, loaded, recorder = threading.Event(), list[str](), ReportRecorder()
     models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], load)
-    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2), tell=ear.take) as server:
+    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2), tell=recorder.take) as server:
         with stream(server, chat_body("1", "true", "beta")) as first:
             assert first.readline().startswith(b'data: {"id":"chatcmpl-')
             body = chat_body("2", "true", "Alpha")
             with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as second:
                 second.request("POST", "/v1/chat/completions", body, {"api-key": KEY})
-                wait_until(lambda: len(ear.paths) == 2)
-            ear.ended(2)
+                wait_until(lambda: len(recorder.paths) == 2)
+            recorder.ended(2)
             may_end.set()
             assert first.read().endswith(b"[DONE]\n\n")
         with stream(server, chat_body("3", "true", "beta")) as third:

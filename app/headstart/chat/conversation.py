@@ -301,7 +301,7 @@ class Conversation:
         lead = {message.parent: message.id for message in self.path_to(id_)}
         return replace(self, chosen={**self.chosen, **lead})
 
-    def walk(self, id_: int, by: int) -> "Conversation":
+    def switch_version(self, id_: int, by: int) -> "Conversation":
         """Show the version `by` steps from this one; stop at the first and the last."""
         siblings = self._children[self.messages[id_].parent]
         place = min(max(siblings.index(id_) + by, 0), len(siblings) - 1)

@@ -71,11 +71,11 @@ class Plain:
         """Return the name of a part's file, without suffix."""
         return part.key.hex()
 
-    def close(self, data: Data, _place: str) -> Data:
+    def encrypt(self, data: Data, _place: str) -> Data:
         """Return a box that contains `data`."""
         return data
 
-    def open(self, box: Data, _place: str) -> Data:
+    def decrypt(self, box: Data, _place: str) -> Data:
         """Return the contents of a box. Raises ValueError if it cannot be opened."""
         return box
 
@@ -99,14 +99,14 @@ class Sealed(Plain):
     def name(self, part: Part) -> str:
         return hashlib.blake2b(part.key, key=self._of_names, digest_size=16).hexdigest()
 
-    def close(self, data: Data, place: str) -> Data:
+    def encrypt(self, data: Data, place: str) -> Data:
         nonce = secrets.token_bytes(12)
         box = memoryview(bytearray(len(data) + self.extra))
         box[:12] = nonce
         self._cipher.encrypt_into(nonce, data, place.encode(), box[12:])  # half the time of a copy more
         return box
 
-    def open(self, box: Data, place: str) -> Data:
+    def decrypt(self, box: Data, place: str) -> Data:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         try:
@@ -126,12 +126,12 @@ class PartFiles:
         """`folder` is shared by all models. `identity`: a name for everything that keys and values depend on."""
         self.identity = identity
         self._root, self._folder = folder, folder / identity
-        self._seal = Plain()
+        self._encryption = Plain()
         self._until_look = 0  # bytes to write before the next check of the folder's size
 
     def use(self, key: str) -> None:
         """Use only files that are encrypted with this key; if it is empty, only plain ones."""
-        self._seal = Sealed(key) if key else Plain()
+        self._encryption = Sealed(key) if key else Plain()
 
     def read_all(self) -> Iterator[Part]:
         """Yield all parts, without keys and values. Delete the remains of interrupted writes of any model."""
@@ -157,8 +157,8 @@ class PartFiles:
             unfinished.touch(0o600)
             with unfinished.open("wb") as file:
                 file.write(_HEAD.pack(_MAGIC, len(part.tokens)))
-                file.write(self._seal.close(about, self._place(path, "tokens")))
-                file.write(self._seal.close(part.saved.data, self._place(path, "values")))
+                file.write(self._encryption.encrypt(about, self._place(path, "tokens")))
+                file.write(self._encryption.encrypt(part.saved.data, self._place(path, "values")))
             os.utime(unfinished, ns=(part.used, part.used))
             size = unfinished.stat().st_size
             unfinished.replace(path)
@@ -178,7 +178,7 @@ class PartFiles:
             with path.open("rb") as file:
                 _, checksum = self._begin(file, path)
                 box = np.fromfile(file, np.uint8)
-            saved = np.frombuffer(self._seal.open(box.data, self._place(path, "values")), np.uint8)
+            saved = np.frombuffer(self._encryption.decrypt(box.data, self._place(path, "values")), np.uint8)
         except FileNotFoundError:  # it was deleted with its chat, or for room
             return None
         except (OSError, struct.error, ValueError) as error:
@@ -200,7 +200,7 @@ class PartFiles:
         _unlink(self._path(part))
 
     def _path(self, part: Part) -> Path:
-        return self._folder / part.owner / (self._seal.name(part) + _SUFFIX)
+        return self._folder / part.owner / (self._encryption.name(part) + _SUFFIX)
 
     def _place(self, path: Path, what: str) -> str:
         """Return the identity that a box is encrypted for: its model, file and content."""
@@ -209,12 +209,12 @@ class PartFiles:
     def _begin(self, file: BinaryIO, path: Path) -> tuple[Part, int]:
         """Read the head of a file: its part, and the checksum of keys and values. Raises ValueError or struct.error."""
         magic, count = _HEAD.unpack(file.read(_HEAD.size))
-        box = file.read(_ABOUT.size + 4 * min(count, _MAX_TOKENS) + self._seal.extra)
-        about = self._seal.open(box, self._place(path, "tokens"))
+        box = file.read(_ABOUT.size + 4 * min(count, _MAX_TOKENS) + self._encryption.extra)
+        about = self._encryption.decrypt(box, self._place(path, "tokens"))
         checksum, before = _ABOUT.unpack_from(about)
         tokens = np.frombuffer(about, np.int32, offset=_ABOUT.size)
         part = Part(before, tuple(tokens.tolist()), path.parent.name, is_stored=True)
-        if magic != _MAGIC or self._seal.name(part) != path.stem:
+        if magic != _MAGIC or self._encryption.name(part) != path.stem:
             raise ValueError("it is damaged")
         return part, checksum
 

@@ -36,7 +36,7 @@ _SIGNS = set('<>:"/\\|?*')
 
 
 def estimated_memory(size: int) -> int:
-    """Return about the bytes of memory that a model takes when its context is full, by the bytes of its files."""
+    """Estimate the bytes of memory that a model takes with a full context, from the bytes of its files."""
     return int(_MEMORY_FACTOR * size) + _FIXED_MEMORY
 
 

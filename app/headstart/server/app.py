@@ -375,8 +375,8 @@ class Api:
     ) -> Response:
         """Return the response to a request.
 
-        `losses`: what its tools and schemas are kept to without; `left_out`: types of its tools and parts that have no
-        place here. Headers tell of both, and the log once.
+        `losses`: by the names of its tools and schemas, the parts of them that are not enforced. `left_out`: types of
+        its tools and parts that are not supported. Headers name both, and the log once.
         """
         steady = [self._steady(engine_request) for engine_request in engine_requests]
         answers = self._worker.take(steady, model, request.scope[CLIENT])

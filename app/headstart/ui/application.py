@@ -98,7 +98,7 @@ class SingleInstance(QObject):
         self._lock.unlock()
 
     def _take_lock(self, message: bytes) -> bool:
-        """Take the lock and return True; also if no lock can be made and no other window answers."""
+        """Take the lock. Return True if it is taken, or if no lock can be made and no other window answers."""
         if self._lock.tryLock(0):
             return True
         is_held, fault = self._is_held(), self._lock.error()

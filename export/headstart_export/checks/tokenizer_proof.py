@@ -195,8 +195,8 @@ def prove(
 ) -> int:
     """Return the number of texts on which the tokenizer in `folder` agrees with its source. Raises ExportError.
 
-    `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`. `known`: of an equal
-    tokenizer, which was proven on so many; then only whole documents are tried.
+    `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`. `known`: the number for
+    an equal tokenizer that was proven before, so that only whole documents are tried.
     """
     own = jinja.read_sources(folder)[0].get(jinja.DEFAULT, "")
     if chat and own.splitlines() != chat.source.splitlines():

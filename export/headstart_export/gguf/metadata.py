@@ -38,14 +38,14 @@ _SHOWN = 200  # characters of a text from a file that a person may see
 
 def probe(path: Path) -> dict[str, Any]:
     """Return the description of a valid file, read in a process of its own. Raises ExportError for an invalid one."""
-    found = _probed(path, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts(path)))
+    found = _probe_in_child(path, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts(path)))
     if "refusal" in found:
         raise ExportError(Translatable.from_data(found["refusal"]))
     return dict(found)
 
 
 @functools.lru_cache(maxsize=4)
-def _probed(path: Path, _files: tuple[tuple[Path, int, int], ...]) -> dict[str, Any]:
+def _probe_in_child(path: Path, _files: tuple[tuple[Path, int, int], ...]) -> dict[str, Any]:
     try:
         found: dict[str, Any] = process.call(
             _look, minutes=_MINUTES, memory=_MEMORY, failure="{reason}", path=str(path)

@@ -33,7 +33,7 @@ class Job:
 
 
 def write_answers(folder: Path, parameters: int, job: Job, *, only_few: bool) -> list[Text]:
-    """Return the model's answers to as many prompts as its size permits; none if OpenVINO cannot run it that way."""
+    """Return the model's answers to prompts, fewer of a large model; none, with a note, if it cannot write them."""
     try:
         with job.progress.step("Having the model write, to count what it usually says") as advance:
             return answers.written(folder, parameters, job.counts_file, advance, only_few=only_few)

@@ -60,10 +60,10 @@ class Fetched:
 def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = False) -> Fetched:
     """Try the recipe's sources in order, and report why one is skipped. Raises ExportError if the last one fails."""
     with progress.step(f"Getting {recipe.title}", in_bytes=True) as advance:
-        return _first(recipe, cache, progress, advance, code=code)
+        return _fetch_first(recipe, cache, progress, advance, code=code)
 
 
-def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advance, *, code: bool) -> Fetched:
+def _fetch_first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advance, *, code: bool) -> Fetched:
     failures: list[str] = []
     for source in recipe.sources:
         try:

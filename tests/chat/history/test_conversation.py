@@ -73,16 +73,16 @@ def test_regenerate_adds_a_version() -> None:
     again = again.finish(_last(again).id, AnswerOutcome("so"))
     assert _texts(again) == ["why", "so"]
     assert again.version(_last(again).id) == (2, 2)
-    assert _texts(again.walk(_last(again).id, -1)) == ["why", "because"]
+    assert _texts(again.switch_version(_last(again).id, -1)) == ["why", "because"]
 
 
-def test_walk_stops_at_the_ends_and_remembers_the_path() -> None:
+def test_switch_of_versions_stops_at_the_ends_and_remembers_the_path() -> None:
     first = _talk("a", "b", "c", "d")
     edited = first.edit(1, "A")
     assert _texts(edited) == ["A"]
-    back = edited.walk(_last(edited).id, -1)
+    back = edited.switch_version(_last(edited).id, -1)
     assert _texts(back) == ["a", "b", "c", "d"]
-    assert _texts(back.walk(1, -1)) == ["a", "b", "c", "d"]
+    assert _texts(back.switch_version(1, -1)) == ["a", "b", "c", "d"]
 
 
 def test_edited_answer_is_marked_and_keeps_its_model() -> None:

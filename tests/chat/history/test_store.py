@@ -158,7 +158,7 @@ def test_walk_during_an_answer_keeps_its_text(store: Store) -> None:
     again = BEGUN.finish(2, AnswerOutcome("first")).regenerate(2)
     store.save(chat.id, Conversation(), again)
     store.save_partial(chat.id, 3, "second so far")
-    store.save(chat.id, again, again.walk(3, -1))
+    store.save(chat.id, again, again.switch_version(3, -1))
     read = store.conversation(chat.id)
     assert read.messages[3].text == "second so far"
     assert read.path[-1].text == "first"

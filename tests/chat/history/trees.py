@@ -51,7 +51,7 @@ def edited(conversation: Conversation, draw: st.DrawFn) -> Conversation:
     if step == "edit":
         return conversation.edit(id_, draw(TEXT), draw(st.none() | FILES))
     if step == "walk":
-        return conversation.walk(id_, draw(st.sampled_from([-1, 1])))
+        return conversation.switch_version(id_, draw(st.sampled_from([-1, 1])))
     changed: Conversation = getattr(conversation, step)(id_)
     return changed
 

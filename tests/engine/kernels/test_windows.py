@@ -1,4 +1,4 @@
-"""The blocks of layers with a window: which are kept, and what is known of a text without the others."""
+"""The blocks of layers with a window: which are kept, and how much of a text can be used without the others."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ def refusal(path: Path) -> str:
 
 
 def patched(path: Path, find: bytes, replacement: bytes) -> Path:
-    """Return the file with other bytes in the place of the first ones that are alike."""
+    """Overwrite the file from the first occurrence of `find` with `replacement`, and return it."""
     content = path.read_bytes()
     place = content.index(find)
     path.write_bytes(content[:place] + replacement + content[place + len(replacement) :])

@@ -40,9 +40,9 @@ def test_lessons_cover_tasks_and_subjects() -> None:
 
 @pytest.fixture(scope="module")
 def headed(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Exports:
-    """A tiny model with as many layers as a head needs, and the making of its head.
+    """Exports of a tiny model with as many layers as a head needs, and three runs that make its head.
 
-    The second time that is refused; the third time the head is written again with what it learned.
+    The second run is refused. The third writes the head again with what the first learned.
     """
     folder = tmp_path_factory.mktemp("head")
 

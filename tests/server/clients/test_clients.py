@@ -20,7 +20,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError
 from headstart.server.worker import Limits
-from tests.server.serving import KEY, MODEL, Ear, Running, chat_body, serving
+from tests.server.serving import KEY, MODEL, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
@@ -195,13 +195,13 @@ def test_disconnect_ends_the_answer(stream: str) -> None:
 
 
 def test_disconnect_leaves_the_queue() -> None:
-    engine, ear = ScriptedEngine(["word " * 4000, WORDS], pause=0.05), Ear()
-    with serving(engine, tell=ear.take) as running, running.client() as client:
+    engine, recorder = ScriptedEngine(["word " * 4000, WORDS], pause=0.05), ReportRecorder()
+    with serving(engine, tell=recorder.take) as running, running.client() as client:
         with closing(send(running, whole())):
             wait_for(engine, 1)
             for number in range(2, 7):
                 send(running, whole()).close()
-                ear.ended(number)
+                recorder.ended(number)
         assert ask(client) == WORDS
     assert len(engine.requests) == 2
 
@@ -238,27 +238,27 @@ def test_stop_ends_streams_with_an_error() -> None:
 
 
 def test_stop_ends_requests_of_a_hanging_engine(toy: EngineClient) -> None:
-    ear = Ear()
-    with serving(toy, tell=ear.take) as running, ThreadPoolExecutor(1) as pool:
+    recorder = ReportRecorder()
+    with serving(toy, tell=recorder.take) as running, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(running.ask, "POST", CHAT, None, chat_body("toy: hang"))
-        wait_until(lambda: ear.paths and toy._session.answers)
+        wait_until(lambda: recorder.paths and toy._session.answers)
         running.server.stop()
         assert json.loads(waiting.result(PATIENCE)[2])["error"]["code"] == "stopping"
 
 
 def test_reports_have_tokens_and_status() -> None:
-    ear = Ear()
-    with serving(ScriptedEngine(["a b c"]), tell=ear.take) as running:
+    recorder = ReportRecorder()
+    with serving(ScriptedEngine(["a b c"]), tell=recorder.take) as running:
         running.ask("POST", CHAT, body=chat_body())
         running.ask("POST", CHAT, body=chat_body(stream="true"))
         running.ask("POST", CHAT, {"Authorization": "Bearer no"}, chat_body())
         running.ask("GET", "/" + "x" * 5000)
-        ends = [ear.ended(number) for number in (1, 2, 3, 4)]
+        ends = [recorder.ended(number) for number in (1, 2, 3, 4)]
     assert [end.status for end in ends] == [200, 200, 401, 404]
     assert [end.output_tokens for end in ends] == [3, 3, None, None]
     assert ends[3].prompt_tokens is None
-    assert ear.paths[2] == CHAT
-    assert len(ear.paths[3]) == 200, "strangers choose it"
+    assert recorder.paths[2] == CHAT
+    assert len(recorder.paths[3]) == 200, "strangers choose it"
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_reports_have_tokens_and_status() -> None:
     ],
 )
 def test_disconnect_is_no_failure_of_the_server(path: str, body: str, status: int) -> None:
-    ear, engine = Ear(), ScriptedEngine(["word " * 4000], pause=0.05)
-    with serving(engine, tell=ear.take) as running:
+    recorder, engine = ReportRecorder(), ScriptedEngine(["word " * 4000], pause=0.05)
+    with serving(engine, tell=recorder.take) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE)
         with closing(connection):
             connection.request("POST", path, body, {"Authorization": f"Bearer {KEY}"})
@@ -282,21 +282,21 @@ def test_disconnect_is_no_failure_of_the_server(path: str, body: str, status: in
                 connection.getresponse()
             assert connection.sock
             connection.sock.shutdown(socket.SHUT_RDWR)
-        end = ear.ended(1)
+        end = recorder.ended(1)
         assert (end.status, end.has_left, end.code, end.refusal) == (status, True, "", "")
         wait_until(lambda: f'headstart_requests_total{{route="{path}",status="{status}"}}' in running.metrics())
         assert not [name for name in running.metrics() if 'status="5' in name]
 
 
 def test_report_says_who_asked_for_what_and_why_it_was_refused() -> None:
-    ear = Ear()
-    with serving(ScriptedEngine([WORDS, ContextOverflowError("It has 9 tokens.")]), tell=ear.take) as running:
+    recorder = ReportRecorder()
+    with serving(ScriptedEngine([WORDS, ContextOverflowError("It has 9 tokens.")]), tell=recorder.take) as running:
         running.ask("POST", CHAT, body=chat_body())
         running.ask("POST", CHAT, body=chat_body())
         running.ask("POST", CHAT, {"Authorization": "Bearer no"}, chat_body())
         running.ask("POST", CHAT, {"Origin": "http://evil.example"}, chat_body())
         running.ask("POST", "/none")
-        ends = [ear.ended(number) for number in range(1, 6)]
+        ends = [recorder.ended(number) for number in range(1, 6)]
     assert [(end.model, end.client) for end in ends] == [
         *((MODEL, "127.0.0.1 0"), (MODEL, "127.0.0.1 0"), ("", "127.0.0.1"), ("", "127.0.0.1"), ("", "127.0.0.1 0"))
     ]
@@ -306,12 +306,15 @@ def test_report_says_who_asked_for_what_and_why_it_was_refused() -> None:
 
 
 def test_report_has_the_refusal_in_a_stream() -> None:
-    ear = Ear()
-    with serving(ScriptedEngine(["word " * 4000], pause=0.05), tell=ear.take) as running, running.client() as client:
+    recorder = ReportRecorder()
+    with (
+        serving(ScriptedEngine(["word " * 4000], pause=0.05), tell=recorder.take) as running,
+        running.client() as client,
+    ):
         stream = client.chat.completions.create(model=MODEL, messages=message("Hi"), stream=True)
         next(stream)
         running.server.stop()
         with pytest.raises(openai.APIError, match="being stopped"):
             list(stream)
-        end = ear.ended(1)
+        end = recorder.ended(1)
     assert (end.status, end.code, end.has_left) == (200, "stopping", False)

@@ -139,7 +139,7 @@ def document(path: Path) -> DocumentKind | None:
         if suffix == ".pdf" or head.startswith(b"%PDF-"):
             return DocumentKind.PDF
         if head.startswith(b"PK\3\4"):
-            return _packed(path)
+            return _kind_of_archive(path)
         if head.startswith(b"{\\rtf"):
             return DocumentKind.RICH
         if head.startswith(_PICTURES) or suffix in _PICTURE_NAMES:
@@ -247,7 +247,7 @@ def _content(path: Path, largest: int) -> bytes:
     return content
 
 
-def _packed(path: Path) -> DocumentKind | None:
+def _kind_of_archive(path: Path) -> DocumentKind | None:
     """Return the kind of document that a ZIP archive is."""
     try:
         with zipfile.ZipFile(path) as archive:

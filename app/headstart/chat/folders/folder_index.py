@@ -344,7 +344,10 @@ class FolderIndex:
             return FolderSearch(self._connection, ranks).find(asked, cosines or None, most, usual)
 
     def ready(self, embedder: Embedder, vectors: "StoredVectors | None" = None) -> "StoredVectors":
-        """Return the vectors of the index, read as far as they have changed, and compute the usual ones."""
+        """Prepare a search by meaning: return the vectors of the index, and embed the questions on other subjects.
+
+        Of `vectors`, which an earlier search has read, only changes are read again.
+        """
         from headstart.chat.folders.vectors import StoredVectors  # noqa: PLC0415
 
         for texts in (folder_search.OTHER_SUBJECTS, folder_search.OTHER_CJK_SUBJECTS):

@@ -119,7 +119,7 @@ class SearchTerms(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question as the search takes it."""
+    """A parsed question."""
 
     text: str  # for the vector of its meaning; with what it goes on from
     parts: tuple[SearchTerms, ...]  # the question's own words first

@@ -119,7 +119,7 @@ class DraftModel(ModelDrafter):
         if self._lack(sequence) > WINDOW or not self._has_room(context):
             self._skip(context)
         self._prefixes.reuse(self._seen(context), sequence.keep)
-        self._look_at(context)
+        self._check_vocabulary(context)
 
     def can_draft(self, sequence: Sequence) -> bool:
         """Return whether the drafter is enabled and its context has room for a round."""
@@ -135,7 +135,7 @@ class DraftModel(ModelDrafter):
         if not self._has_room(context):
             self._skip(context)
             self.runner.rollback(common_prefix(self.runner.tokens, self._seen(context)))
-        self._look_at(context)
+        self._check_vocabulary(context)
 
     def read(self, sequence: Sequence) -> list[int]:
         missing = self._seen(sequence.context)[len(self.runner.tokens) :]
@@ -179,7 +179,7 @@ class DraftModel(ModelDrafter):
         text = self._seen(sequence.context)
         return len(text) - self._prefixes.known(text, sequence.keep)
 
-    def _look_at(self, context: abc.Sequence[int]) -> None:
+    def _check_vocabulary(self, context: abc.Sequence[int]) -> None:
         """Disable the drafter if it cannot read a token: the target's vocabulary may be larger."""
         if not self.is_disabled and max(context[self._known :], default=0) >= self.runner.vocabulary:
             self.disable("cannot read a token of the text")

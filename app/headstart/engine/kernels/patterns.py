@@ -175,18 +175,18 @@ def _weights(product: Any, library: Library) -> Weights | None:
 
 def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
     """Return the constants behind decompressed weights: values, scales and, if there are any, zero points."""
-    node = _behind(node)
+    node = _unwrapped(node)
     if node.get_type_name() != "Multiply":
         return None
-    values, scales, zeros = _behind(node.input_value(0).get_node()), _behind(node.input_value(1).get_node()), None
+    values, scales, zeros = _unwrapped(node.input_value(0).get_node()), _unwrapped(node.input_value(1).get_node()), None
     if values.get_type_name() == "Subtract":
-        zeros = _behind(values.input_value(1).get_node())
-        values = _behind(values.input_value(0).get_node())
+        zeros = _unwrapped(values.input_value(1).get_node())
+        values = _unwrapped(values.input_value(0).get_node())
     constants = [constant for constant in (values, scales, zeros) if constant is not None]
     return (values, scales, zeros) if all(constant.get_type_name() == "Constant" for constant in constants) else None
 
 
-def _behind(node: Any) -> Any:
+def _unwrapped(node: Any) -> Any:
     """Skip conversions and reshaping; return the node before them."""
     while node.get_type_name() in _UNPACKING:
         node = node.input_value(0).get_node()
@@ -291,7 +291,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
 
 
 def windows(model: Any) -> Iterator[tuple[int, int]]:
-    """Yield the window of each paged attention that has one, and the numbers of its keys and values for a token."""
+    """Yield for each paged attention with a window: its length, and how many numbers a token's keys and values have."""
     for node in model.get_ordered_ops():
         if node.get_type_name() == PAGED_ATTENTION and (window := _scalar(node.input_value(_WINDOW_AT))):
             widths = [node.input_value(number).get_partial_shape()[-1] for number in _KEYS_AND_VALUES]
@@ -471,7 +471,7 @@ def _is_row_of_numbers(value: Any) -> bool:
 
 
 def _is_constant(value: Any) -> bool:
-    return bool(_behind(value.get_node()).get_type_name() == "Constant")
+    return bool(_unwrapped(value.get_node()).get_type_name() == "Constant")
 
 
 def key_of(output: Any) -> Key:
@@ -480,7 +480,7 @@ def key_of(output: Any) -> Key:
 
 def _constant(value: Any) -> NDArray[np.float32] | None:
     """Return a constant as a flat array; None for anything else."""
-    node = _behind(value.get_node())
+    node = _unwrapped(value.get_node())
     if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
         return None
     return np.asarray(node.data, np.float32).reshape(-1)
@@ -494,7 +494,7 @@ def _row(value: Any) -> NDArray[np.float32] | None:
 
 def _scalar(value: Any) -> float | None:
     """Return the number of a scalar constant, or of the product of two; None for anything else."""
-    node = _behind(value.get_node())
+    node = _unwrapped(value.get_node())
     if node.get_type_name() == "Multiply":
         first, second = (_scalar(each) for each in node.input_values())
         return None if first is None or second is None else first * second

@@ -366,7 +366,7 @@ class Host:
         self._count_queued(1)
         try:
             for event in queued.write(engine or self._model().engine):
-                self._give_sign(event)
+                self._report_progress(event)
         except Exception as error:
             fault = memory.instead_of(error, loading=False) or error
             queued.end(fault if isinstance(fault, HeadstartError) else self._internal_error())
@@ -386,7 +386,7 @@ class Host:
             elif not self._num_queued:
                 self._send(TurnEnded())
 
-    def _give_sign(self, event: Event) -> None:
+    def _report_progress(self, event: Event) -> None:
         if isinstance(event, Prefill):
             self._send(TurnTaken(event))
         elif isinstance(event, Step) and time.monotonic() - self._last_sign >= _SIGN_OF_LIFE_S:

@@ -48,7 +48,10 @@ def hint_of(chosen: Properties) -> str:
 
 
 def plain(activation_group: int | None = None) -> Properties:
-    """Return plain f32, which every device and model is run with first; or f32 with such groups of activations."""
+    """Return plain f32, the first choice for every device and model.
+
+    `activation_group`: round activations in groups of this many numbers, another than the usual one.
+    """
     return properties(in_32_bits(activation_group))
 
 

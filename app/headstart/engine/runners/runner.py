@@ -102,7 +102,7 @@ class Runner(Protocol):
     def rollback(self, length: int, branch: int | None = None) -> None:
         """Forget all tokens after the first `length`; does nothing when there are no more than that.
 
-        `branch`: append that one of the last pass, by number, which belongs there.
+        `branch`: the number of a branch of the last pass that replaces them; its token is appended.
         """
         ...
 

@@ -269,7 +269,11 @@ class GrammarConstraint:
         ending: "_Ending | None" = None,
         may_call_again: bool = False,
     ) -> None:
-        """Constrain one answer. In JSON numbers must end; with an `ending`, the answer must, within its room."""
+        """Constrain one answer.
+
+        `is_json`: limit the digits of a number. `ending`: end the answer within its room. `may_call_again`: end it
+        before a call is repeated.
+        """
         self.is_cut = False
         self._matcher = matcher
         self._stop_ids = token_bytes.stop_ids

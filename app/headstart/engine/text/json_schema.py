@@ -37,7 +37,7 @@ ANY_OBJECT = '{"type":"object"}'
 
 @dataclass(frozen=True)
 class Held:
-    """The part of a schema that a grammar can hold."""
+    """The part of a schema that a grammar can enforce."""
 
     schema: str
     losses: tuple[Translatable, ...]  # what was left out, each a part of a sentence
@@ -49,7 +49,7 @@ class Held:
 
 
 def hold(schema: str) -> Held:
-    """Return what a grammar can hold of a JSON schema. The rest is left out piece by piece, or else all of it."""
+    """Return the part of a JSON schema that a grammar can enforce; an empty one if no part alone can be left out."""
     return _held(schema) if len(schema) <= _MAX_CACHED else _held.__wrapped__(schema)
 
 

@@ -208,7 +208,7 @@ class ThinkingTokens:
         if not self.names:
             end = "".join(map(self.decode, prompt[-2 * len(self.begin_ids) - 2 :]))
             return end.rstrip().endswith(self.marks.begins.rstrip())
-        return _last(prompt, self.begin_ids) > _last(prompt, self.end_ids)
+        return _last_place(prompt, self.begin_ids) > _last_place(prompt, self.end_ids)
 
 
 def marked(text: str, name: str) -> str:
@@ -216,7 +216,7 @@ def marked(text: str, name: str) -> str:
     return f"{text.removesuffix(name)}{_NONCHARACTER}{name}"
 
 
-def _last(ids: Sequence[int], part: tuple[int, ...]) -> int:
+def _last_place(ids: Sequence[int], part: tuple[int, ...]) -> int:
     """Return the place of the last occurrence of `part`, or -1."""
     size, first = len(part), part[0]
     places = (at for at in range(len(ids) - size, -1, -1) if ids[at] == first and tuple(ids[at : at + size]) == part)

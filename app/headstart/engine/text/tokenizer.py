@@ -184,9 +184,9 @@ class Tokenizer:
         return self.raw_prompt(request.prompt, add_special=request.add_special)
 
     def tool_format(self, request: ConversationRequest) -> CallFormat | None:
-        """Return the format of the model's own in which it may call tools; None: that of Hermes, which a grammar holds.
+        """Return the model's own format of tool calls, if the answer may have it; None: the format of Hermes.
 
-        Calls that must come, or must keep to a schema, need the grammar.
+        A grammar enforces that of Hermes alone, so required and strict calls have it.
         """
         tools = request.tools
         if tools is None or request.schema or tools.required or tools.only or tools.hidden:

@@ -46,7 +46,7 @@ def steady(request: ConversationRequest) -> SteadyRequest:
     rest = list(request.messages[len(front) :])
     can_move = bool(rest) and rest[-1].role in {"user", "tool"}
     moved, left_out = list[str](), list[str]()
-    kept = [_without(message, moved if can_move else None, left_out) for message in front]
+    kept = [_message_without(message, moved if can_move else None, left_out) for message in front]
     if not moved and not left_out:
         return SteadyRequest(request)
     if moved:
@@ -55,7 +55,7 @@ def steady(request: ConversationRequest) -> SteadyRequest:
     return SteadyRequest(structs.replace(request, messages=messages), tuple(moved), tuple(left_out))
 
 
-def _without(message: Message, moved: list[str] | None, left_out: list[str]) -> Message:
+def _message_without(message: Message, moved: list[str] | None, left_out: list[str]) -> Message:
     texts = [_text_without(text, moved, left_out) for text in message.parts or (message.content,)]
     return Message.of_parts(message.role, texts)
 

@@ -330,7 +330,7 @@ class ChatController(QObject):
             self.undoable.emit(deletion)
 
     def _deletion(self, before: Conversation) -> Undoable:
-        """Return how to undo a deletion, until the chat changes again: that change would be lost."""
+        """Return an action that undoes a deletion. It does nothing once the chat has changed again."""
         session, after = self.session, self.session.conversation
 
         def is_possible() -> bool:

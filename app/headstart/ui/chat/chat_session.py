@@ -110,7 +110,7 @@ class ChatSession(QObject):
         self._stored_conversation = self.conversation  # differs from `conversation` only while saving fails
         self._has_reported_failure = False  # to save an answer
         self._retry = QTimer(self, singleShot=True, interval=_RETRY_MS)
-        self._retry.timeout.connect(self._save_behind)
+        self._retry.timeout.connect(self._save_answer)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self._project_files = project.files if project else ()  # not saved with the draft
         if project:
@@ -304,7 +304,7 @@ class ChatSession(QObject):
 
     def switch_version(self, id_: int, by: int) -> None:
         """Show the next version (`by` = 1) or the previous one (-1)."""
-        if self._is_editable() and self._commit(self.conversation.walk(id_, by)):
+        if self._is_editable() and self._commit(self.conversation.switch_version(id_, by)):
             self.reset.emit()
 
     def show_message(self, id_: int) -> None:
@@ -576,7 +576,7 @@ class ChatSession(QObject):
         stats = {**stats, **live.own_stats()}
         outcome = AnswerOutcome(live.text, state, live.runs, stats, live.loop.calls, live.thinking)
         self.conversation = self.conversation.finish(live.message, outcome)
-        self._save_behind()
+        self._save_answer()
         self.ended.emit(live.message)
         self._events.answered.emit(self.chat, live.text, time.monotonic() - self._asked_at)
 
@@ -599,7 +599,7 @@ class ChatSession(QObject):
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 
     @Slot()
-    def _save_behind(self) -> None:
+    def _save_answer(self) -> None:
         """Save what is shown of the answer, or schedule another try."""
         if not self.has_unsaved_answer:
             return

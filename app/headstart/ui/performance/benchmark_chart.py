@@ -115,7 +115,7 @@ def contestant_text(name: str) -> str:
 
 
 def advice_text(advice: Advice) -> str:
-    """Return an advice as text, such as "draft, 5–8"."""
+    """Format the best setting of a class, such as "draft, 5–8"."""
     method = translate("Benchmark", "n-gram" if advice.method == NGRAM_ONLY else advice.method)
     if advice.lengths is None:
         return method

@@ -61,7 +61,7 @@ class FocusKeeper(QObject):
 
     @Slot(QWidget, QWidget)
     def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
-        """Handle a disabled form, for which Qt looks for no next stop."""
+        """Move the focus on from a widget that was disabled or hidden: Qt leaves it nowhere."""
         is_gone = old is not None and now is None and shiboken6.isValid(self._window)
         if old is not None and is_gone and self._window.isAncestorOf(old) and not _is_usable(old):
             self._on_lost(old)

@@ -384,7 +384,7 @@ def remember_folder(chosen: str) -> None:
 
 
 def confirm(parent: QWidget, title: str, question: str, action: str, more: str = "") -> bool:
-    """Ask before an action that cannot be undone; return if it may be done. `action` is the text of the button."""
+    """Ask before an action that cannot be undone; return True if it may be done. `action`: the text of the button."""
     box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
     style_dialog(box)
     box.setInformativeText(more)
