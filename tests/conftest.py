@@ -18,8 +18,9 @@ import pytest
 from filelock import FileLock
 
 from headstart import paths
+from headstart.engine.hardware import machine
 from headstart.library import manifest, vocabulary
-from tests import source_state
+from tests import junk, source_state
 from tests.stand_ins import tiny
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,11 +44,14 @@ MARKED = {
     "real_pair": ("pair", "slow"),
     "offline": ("slow",),
 }
+MEASURED_ONCE = {"real_smollm2", "real_pair"}
 ON_REQUEST = ("installer", "slow")  # markers of tests that take long; the first that a test has must be asked for
 MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to be used instead of exporting
+AGAIN_VARIABLE = "HEADSTART_TEST_AGAIN"  # if set, what passed for the same sources runs again
 
 # What an exported model follows from, as in `.ci/run`.
 EXPORTER = ("export", "models", "app/headstart/library/manifest.py", "app/headstart/library/vocabulary.py")
+KERNEL_SOURCES = sorted((ROOT / "app/headstart/engine/kernels/source").iterdir())  # in C
 PACKAGES = ("torch", "transformers", "optimum-intel", "nncf", "openvino", "openvino-genai", "openvino-tokenizers")
 UNUSED_SECONDS = 86_400
 # Files whose slow tests take longest, the longest first.
@@ -101,12 +105,30 @@ def _place(item: pytest.Item) -> int:
     return next((place for place, file in enumerate(LONGEST) if item.nodeid.startswith(file)), len(LONGEST))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of fixtures that several tests share; all workers have the same."""
+    folder = tmp_path_factory.getbasetemp()
+    home = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "shared-home"
+    os.environ["HEADSTART_HOME"] = str(home)
+    (home / "measured").mkdir(parents=True, exist_ok=True)
+    return home
+
+
 @pytest.fixture(autouse=True)
-def headstart_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder of the test's own (not yet created); nothing of the user's is read or written."""
+def headstart_home(
+    request: pytest.FixtureRequest, tmp_path: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A data folder of the test's own (not yet created); nothing of the user's is read or written.
+
+    Real models are measured once: it takes longer than most of their tests.
+    """
     home = tmp_path / "headstart-home"
     monkeypatch.setenv("HEADSTART_HOME", str(home))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    if MEASURED_ONCE.intersection(request.fixturenames):
+        home.mkdir()
+        (home / "measured").symlink_to(shared_home / "measured")
     return home
 
 
@@ -273,6 +295,25 @@ def kept(name: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Pa
             _remove_unused(folder.parent, name)
         _sums(folder).touch()
     return folder
+
+
+def proven_once(name: str, sources: Iterable[Path], prove: Callable[[], object]) -> None:
+    """Call `prove`, which raises if it fails, unless it passed for this state of `sources`, packages and processor.
+
+    HEADSTART_TEST_AGAIN calls it anyway, and so does a wish for more inputs.
+    """
+    if {AGAIN_VARIABLE, junk.TIMES} & USER_ENVIRONMENT.keys():
+        prove()
+        return
+
+    def make(folder: Path) -> None:
+        prove()
+        folder.mkdir()
+        (folder / "passed").write_text(time.strftime("%Y-%m-%d %H:%M:%S"), encoding="utf-8")
+
+    sets = " ".join(machine.instruction_sets() or ())
+    processor = hashlib.sha256(f"{machine.stepping()} {sets}".encode()).hexdigest()[:8]
+    kept(f"proof-{name}-{processor}", sources, make)
 
 
 def sources_of(*places: str) -> list[Path]:

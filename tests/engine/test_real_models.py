@@ -33,7 +33,8 @@ from headstart.engine.loading.validation import Subject, Trial, find_verdict, li
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import own_kernels
 from headstart.errors import MismatchedDraftError
-from headstart.library import library
+from headstart.library import library, manifest
+from tests.conftest import KERNEL_SOURCES, proven_once, sources_of
 from tests.engine.answers import PLAIN, Answer, ask, load, request
 
 AUTO = Speculation()
@@ -81,12 +82,17 @@ def test_head_of_smollm2_drafts_for_answers_at_the_same_time(real_smollm2: Path)
 
 @pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
 def test_own_kernels_pass_their_trial(real_smollm2: Path, real_pair: Path, tmp_path: Path) -> None:
-    for folder in (real_smollm2, real_pair / "target"):
-        subject = Subject(folder, "CPU", "branching", limit_of(None), 2.0, Measurements(tmp_path, folder.name, {}))
-        Trial().run(subject, [own_kernels()], timed=False)
-        verdict = find_verdict(subject.measurements, own_kernels())
-        assert verdict
-        assert not verdict.reason
+    def prove() -> None:
+        for folder in folders:
+            subject = Subject(folder, "CPU", "branching", limit_of(None), 2.0, Measurements(tmp_path, folder.name, {}))
+            Trial().run(subject, [own_kernels()], timed=False)
+            verdict = find_verdict(subject.measurements, own_kernels())
+            assert verdict
+            assert not verdict.reason
+
+    folders = (real_smollm2, real_pair / "target")
+    weights = "-".join(manifest.read_model(folder).files["openvino_model.bin"].sha256[:8] for folder in folders)
+    proven_once(f"trial-{weights}", [*sources_of("app/headstart/engine"), *KERNEL_SOURCES, Path(__file__)], prove)
 
 
 def test_forward_times_smollm2_and_its_head(smollm2: LocalEngine, real_smollm2: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from installer import kernels
+from tests.conftest import KERNEL_SOURCES, proven_once, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
@@ -69,8 +70,16 @@ def test_two_builds_of_the_wheel_are_equal(tmp_path: Path) -> None:
 def test_two_builds_of_the_kernels_are_equal(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, builds the wheel")
     target = kernels.host_target()
-    if not target or not (importlib.util.find_spec("ziglang") or shutil.which("cc")):
+    has_zig = importlib.util.find_spec("ziglang") is not None
+    if not target or not (has_zig or shutil.which("cc")):
         pytest.skip("there is no compiler")
+    compiler = [sys.executable, "-m", "ziglang", "version"] if has_zig else ["cc", "-dumpfullversion"]
+    version = subprocess.run(compiler, capture_output=True, text=True, check=True).stdout.strip()
+    sources = [*KERNEL_SOURCES, *sources_of("installer/kernels.py", "pyproject.toml"), Path(__file__)]
+    proven_once(f"two-builds-{version}", sources, lambda: _prove_equal_builds(tmp_path, target))
+
+
+def _prove_equal_builds(tmp_path: Path, target: kernels.Target) -> None:
     places = tmp_path / "one", tmp_path / "another" / "place"
     for place in places:
         _copy(place)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
 from tests.source_state import digest, sources_of
 
 SOURCE = '"""About."""\n\ndef add(a, b):\n    """Add."""\n    return a + b\n'
@@ -31,3 +32,29 @@ def test_sources_are_programs_and_data_of_files_and_folders(tmp_path: Path) -> N
         (tmp_path / name).write_bytes(b"")
     found = sources_of(tmp_path, ["one.py", "folder"])
     assert {path.name for path in found} == {"one.py", "two.toml", "three.npy"}
+
+
+def test_proof_is_given_once_for_each_state_of_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "USER_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(conftest, "USER_ENVIRONMENT", {})
+    before, after, calls = tmp_path / "before.py", tmp_path / "after.py", list[str]()
+    before.write_text(SOURCE, encoding="utf-8")
+    after.write_text(SOURCE.replace("a + b", "b + a"), encoding="utf-8")
+
+    def fail() -> None:
+        calls.append("failed")
+        raise AssertionError
+
+    def prove(source: Path) -> None:
+        conftest.proven_once("sums", [source], lambda: calls.append("passed"))
+
+    with pytest.raises(AssertionError):
+        conftest.proven_once("sums", [before], fail)
+    prove(before)
+    prove(before)
+    assert calls == ["failed", "passed"]
+    prove(after)
+    assert calls == ["failed", "passed", "passed"]
+    monkeypatch.setattr(conftest, "USER_ENVIRONMENT", {conftest.AGAIN_VARIABLE: "1"})
+    prove(after)
+    assert calls == ["failed", "passed", "passed", "passed"]

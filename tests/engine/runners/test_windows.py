@@ -17,6 +17,7 @@ from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import OWN, properties
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, common_prefix
+from tests.conftest import KERNEL_SOURCES, proven_once, sources_of
 
 CONTEXT, WINDOW = 900, 24
 KEEP = Keep("chat", 2**30)
@@ -111,16 +112,27 @@ def test_text_that_was_stopped_while_it_was_read_again_goes_on(
     assert np.array_equal(runner.forward([7, 8]).copy(), read(keeping, [*ids[:500], 7, 8]))
 
 
-@pytest.mark.parametrize("histories", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_histories_have_the_bits_of_a_cache_that_keeps_all(
-    pair: tuple[BranchingRunner, BranchingRunner], tmp_path: Path, histories: int
+    pair: tuple[BranchingRunner, BranchingRunner], tmp_path: Path
 ) -> None:
+    run_histories(*pair, tmp_path, 4)
+
+
+@pytest.mark.slow
+def test_many_histories_have_the_bits_of_a_cache_that_keeps_all(
+    pair: tuple[BranchingRunner, BranchingRunner], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    engine = [f"app/headstart/engine/{name}" for name in ("kernels", "prefix_cache.py", "runners")]
+    sources = [*sources_of(*engine, "tests/stand_ins/tiny.py"), *KERNEL_SOURCES, Path(__file__)]
+    proven_once(f"windows-{request.node.callspec.id}", sources, lambda: run_histories(*pair, tmp_path, 200))
+
+
+def run_histories(first: BranchingRunner, keeping: BranchingRunner, folder: Path, histories: int) -> None:
     """Two sequences read, guess, branch, are cut, and come back from memory and from disk."""
-    first, keeping = pair
     runners = [first, *first.others]
     for seed in range(histories):
         chance = random.Random(seed)
-        store = PrefixCache(first, 2**30, PartFiles(tmp_path / str(seed), "model"), length=64)
+        store = PrefixCache(first, 2**30, PartFiles(folder / str(seed), "model"), length=64)
         caches = [store, store.beside(runners[1])]
         texts = [ids_of(chance.randrange(2, 500), seed)]
         for runner in runners:

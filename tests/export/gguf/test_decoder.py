@@ -17,7 +17,8 @@ from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart_export.checks import quality
 from headstart_export.gguf import converter, metadata, tokenizer_model
-from tests.conftest import USER_CACHE, built_once, kept
+from tests.conftest import EXPORTER, USER_CACHE, built_once, kept, proven_once, sources_of
+from tests.export.conftest import RUN_BY_EXPORTER
 from tests.export.gguf import tiny_gguf, torch_logits
 from tests.export.gguf.tiny_decoders import EXPERTS, IDS, KINDS, LAYERS
 
@@ -109,10 +110,14 @@ def test_real_file_keeps_its_quality(name: str, tmp_path: Path) -> None:
     sources = [quality.TEXT_FILE, *(Path(str(module.__file__)) for module in computed_by)]
     expected = np.load(kept(f"logits-{digest[:16]}-{TOKENS}", sources, compute) / LOGITS, mmap_mode="r")
     ids = torch_logits.text_ids(path, TOKENS)
-    for form, bound in bounds.items():
-        converter.convert(path, tmp_path / form, form)
-        runner = PagedRunner(tmp_path / form, "CPU", reference(), TOKENS)
-        found = quality.compare(expected, runner.forward(ids, rows=len(ids)), ids)
-        print(f"{name} {form}: KL {found.mean_kl:.6f}, agreement {found.top1_agreement:.2%}")
-        assert found.mean_kl < bound, form
-        del runner
+
+    def prove() -> None:
+        for form, bound in bounds.items():
+            converter.convert(path, tmp_path / form, form)
+            runner = PagedRunner(tmp_path / form, "CPU", reference(), TOKENS)
+            found = quality.compare(expected, runner.forward(ids, rows=len(ids)), ids)
+            print(f"{name} {form}: KL {found.mean_kl:.6f}, agreement {found.top1_agreement:.2%}")
+            assert found.mean_kl < bound, form
+            del runner
+
+    proven_once(f"quality-{digest[:16]}", [*sources, *sources_of(*EXPORTER, *RUN_BY_EXPORTER), Path(__file__)], prove)
