@@ -101,7 +101,7 @@ def main() -> int:
         contestants: dict[str, Contestant] = {}
         for bits in given.bits.split(","):
             kv = KvPrecision.U8 if bits == "8" else KvPrecision.AUTO
-            runner = BranchingRunner(folder, "CPU", properties(OWN, kv), max(depths) + _ROOM)
+            runner = BranchingRunner.load(folder, "CPU", properties(OWN, kv), max(depths) + _ROOM)
             contestants[f"{bits} bits"] = _own(runner)
             vocabulary = runner.vocabulary
         if given.llama_server:

@@ -68,7 +68,7 @@ def main() -> int:
     stock = in_32_bits(read_model(folder).precision.activation_group)
     context = given.context + max(*sizes, given.prompt)
     runners = {
-        name: BranchingRunner(folder, "CPU", properties(hint), context)
+        name: BranchingRunner.load(folder, "CPU", properties(hint), context)
         for name, hint in (("own", OWN), ("stock", stock))
         if name == "own" or not given.isa
     }

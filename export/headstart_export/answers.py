@@ -171,7 +171,7 @@ class _Writer:
             settings = settings_of(folder)
         self._sequences: list[PagedRunner] | list[StatefulRunner]
         try:
-            first = PagedRunner(
+            first = PagedRunner.load(
                 folder, "CPU", settings, context, edit=lambda model: with_states(model, layers),
                 sequences=min(AT_ONCE, len(answers)),
             )  # fmt: skip

@@ -707,7 +707,7 @@ def test_own_cache_of_every_precision_comes_back_from_disk(
     prompt = [int(token) for token in np.random.default_rng(7).integers(3, 200, 120)]
     results = []
     for known in (0, 119):
-        runner = PagedRunner(tiny_family, "CPU", properties(OWN, kv), 512)
+        runner = PagedRunner.load(tiny_family, "CPU", properties(OWN, kv), 512)
         cache = PrefixCache(runner, 2**30, files(), length=32)
         cache.reuse(prompt, Keep("chat", 2**30))
         assert len(runner.tokens) == known

@@ -28,7 +28,8 @@ def session(tiny_target: Path) -> Any:
 class Refused:
     """A paged runner that refuses the model."""
 
-    def __init__(self, *_given: object, **_named: object) -> None:
+    @classmethod
+    def load(cls, *_given: object, **_named: object) -> None:
         raise RuntimeError
 
 

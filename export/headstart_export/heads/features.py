@@ -166,7 +166,9 @@ def pieces(folder: Path, texts: Iterable[str], max_pieces: int) -> list[list[int
 def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
     """Read texts with the target's own graph, and write their hidden states into a file."""
     settings, longest = answers.settings_of(Path(folder)), max(map(len, texts))
-    runner = PagedRunner(Path(folder), "CPU", settings, longest, edit=lambda model: answers.with_states(model, layers))
+    runner = PagedRunner.load(
+        Path(folder), "CPU", settings, longest, edit=lambda model: answers.with_states(model, layers)
+    )
     states_of_texts, tokens = [], 0
     for ids in texts:
         runner.rollback(0)

@@ -29,7 +29,7 @@ COLS, ROWS, GROUP = 256, 96, 128
 
 @pytest.fixture(scope="module")
 def runner(tiny_quantized: Path) -> BranchingRunner:
-    return BranchingRunner(tiny_quantized, "CPU", WITH_KERNELS, 512)
+    return BranchingRunner.load(tiny_quantized, "CPU", WITH_KERNELS, 512)
 
 
 def read(runner: PagedRunner, ids: Sequence[int], *cuts: int, branch: int | None = None) -> Logits:
@@ -45,7 +45,7 @@ def read(runner: PagedRunner, ids: Sequence[int], *cuts: int, branch: int | None
 
 
 def test_fusion_keeps_the_logits(tiny_quantized: Path, runner: BranchingRunner) -> None:
-    exact = BranchingRunner(tiny_quantized, "CPU", EXACT, 128)
+    exact = BranchingRunner.load(tiny_quantized, "CPU", EXACT, 128)
     ids = probe_ids(exact.vocabulary, 80, seed=1)
     expected, found = (read(each, ids, 60, 20) for each in (exact, runner))
     assert np.abs(found - expected).max() < 0.2 * expected.std()
@@ -94,7 +94,7 @@ def test_saved_blocks_come_back_with_the_same_bits(runner: BranchingRunner) -> N
 
 
 def test_sequences_in_one_pass_do_not_touch_each_other(tiny_quantized: Path, runner: BranchingRunner) -> None:
-    several = BranchingRunner(tiny_quantized, "CPU", WITH_KERNELS, 128, sequences=3)
+    several = BranchingRunner.load(tiny_quantized, "CPU", WITH_KERNELS, 128, sequences=3)
     texts = [probe_ids(several.vocabulary, length, seed=length) for length in (40, 1, 33)]
     together = several.forward_together(list(zip([several, *several.others], texts, strict=True)))
     for made, text in zip(together, texts, strict=True):
@@ -104,13 +104,13 @@ def test_sequences_in_one_pass_do_not_touch_each_other(tiny_quantized: Path, run
 
 @pytest.fixture(scope="module")
 def runner_of_8_bits(tiny_quantized: Path) -> BranchingRunner:
-    return BranchingRunner(tiny_quantized, "CPU", properties(OWN, KvPrecision.U8), 512)
+    return BranchingRunner.load(tiny_quantized, "CPU", properties(OWN, KvPrecision.U8), 512)
 
 
 def test_cache_of_8_bits_takes_half_and_keeps_the_logits(
     runner: BranchingRunner, runner_of_8_bits: BranchingRunner
 ) -> None:
-    halves = [sum(cache.nbytes for cache in each.caches) for each in (runner_of_8_bits, runner)]
+    halves = [sum(cache.nbytes for cache in each.model.caches) for each in (runner_of_8_bits, runner)]
     assert halves[0] <= 0.55 * halves[1]
     ids = probe_ids(runner.vocabulary, 60, seed=1)
     expected, found = (read(each, ids, 50, 10) for each in (runner, runner_of_8_bits))
@@ -132,7 +132,7 @@ def test_fusion_leaves_few_operations(
 
 
 def test_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runner: BranchingRunner) -> None:
-    plain = PagedRunner(tiny_quantized, "CPU", WITH_KERNELS, 512)
+    plain = PagedRunner.load(tiny_quantized, "CPU", WITH_KERNELS, 512)
     ids = probe_ids(runner.vocabulary, 40, seed=8)
     assert np.array_equal(read(plain, ids, 33, 1, 6), read(runner, ids, 40))
 
@@ -142,7 +142,7 @@ def test_fused_model_gives_hidden_states(tiny_quantized: Path) -> None:
         assert add_taps(model, [0, 1], with_head=True)
 
     def hidden(chosen: Any) -> Any:
-        runner = BranchingRunner(tiny_quantized, "CPU", chosen, 64, edit=tap)
+        runner = BranchingRunner.load(tiny_quantized, "CPU", chosen, 64, edit=tap)
         runner.forward(probe_ids(runner.vocabulary, 20, seed=1))
         assert runner.hidden is not None
         return runner.hidden[:20].copy()

@@ -43,15 +43,15 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The compilations: the runner's name and the precision of each."""
     notes: list[str] = []
 
-    def noting(kind: Any) -> Any:
-        class Noting(kind):  # type: ignore[misc]
-            def __init__(self, folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> None:
-                notes.append(f"{kind.__name__} {properties['INFERENCE_PRECISION_HINT']}")
-                super().__init__(folder, device, properties, *rest)
+    def noting(name: str, load_runner: loading.LoadRunner) -> loading.LoadRunner:
+        def note_and_load(folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> loading.AnyRunner:
+            notes.append(f"{name} {properties['INFERENCE_PRECISION_HINT']}")
+            return load_runner(folder, device, properties, *rest)
 
-        return Noting
+        return note_and_load
 
-    use_runners(monkeypatch, paged=noting(PagedRunner), stateful=noting(StatefulRunner))
+    paged, stateful = noting("PagedRunner", PagedRunner.load), noting("StatefulRunner", StatefulRunner)
+    use_runners(monkeypatch, paged=paged, stateful=stateful)
     return notes
 
 
@@ -186,7 +186,10 @@ def unknown_transformation(*arguments: Any, **named: Any) -> Any:
 
 @pytest.mark.parametrize(
     "broken",
-    [refusing, *(pytest.param(b, marks=pytest.mark.slow) for b in (Forgetful, NotRunning, unknown_transformation))],
+    [
+        refusing,
+        *(pytest.param(b, marks=pytest.mark.slow) for b in (Forgetful.load, NotRunning.load, unknown_transformation)),
+    ],
 )
 def test_stateful_runner_gives_the_answers_of_the_paged_one(
     tiny_target: Path, tiny_draft: Path, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, broken: Any
@@ -215,16 +218,16 @@ def test_stateful_runner_is_remembered(tiny_target: Path, monkeypatch: pytest.Mo
 
 
 def test_model_without_a_runner_is_refused(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_runners(monkeypatch, paged=refusing, stateful=Forgetful)
+    use_runners(monkeypatch, paged=refusing, stateful=Forgetful.load)
     with pytest.raises(BrokenModelError, match=r"paged: .*; stateful: "):
         load_model(ModelSpec.read(tiny_target), EXACT)
     assert not measured.exists()
 
 
 def test_runner_that_fails_later_is_replaced(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_runners(monkeypatch, paged=PagedRunner, stateful=StatefulRunner)
+    use_runners(monkeypatch, paged=PagedRunner.load, stateful=StatefulRunner)
     load_model(ModelSpec.read(tiny_target), EXACT)
-    use_runners(monkeypatch, paged=NotRunning, stateful=StatefulRunner)
+    use_runners(monkeypatch, paged=NotRunning.load, stateful=StatefulRunner)
     for place in (EXACT, FAST):
         with pytest.raises(BrokenModelError, match="cannot be loaded"):
             load_model(ModelSpec.read(tiny_target), place)
@@ -239,14 +242,14 @@ def test_unknown_remembered_runner_is_chosen_again(tiny_target: Path, known: obj
 def test_rollback_check_finds_a_false_rollback(tiny_target: Path) -> None:
     assert rollback_error(ToyRunner()) == 0.0
     exact = reference()
-    assert rollback_error(PagedRunner(tiny_target, "CPU", exact, 80)) == 0.0
+    assert rollback_error(PagedRunner.load(tiny_target, "CPU", exact, 80)) == 0.0
     assert rollback_error(StatefulRunner(tiny_target, "CPU", exact, 80)) < 0.005
-    assert rollback_error(Forgetful(tiny_target, "CPU", exact, 80)) > 0.1
+    assert rollback_error(Forgetful.load(tiny_target, "CPU", exact, 80)) > 0.1
 
 
-@pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
-def test_runners_pass_the_checks_with_real_weights(real_smollm2: Path, kind: type[PagedRunner]) -> None:
-    assert rollback_error(kind(real_smollm2, "CPU", reference(), 80)) < 0.005
+@pytest.mark.parametrize("load_runner", [PagedRunner.load, StatefulRunner])
+def test_runners_pass_the_checks_with_real_weights(real_smollm2: Path, load_runner: loading.LoadRunner) -> None:
+    assert rollback_error(load_runner(real_smollm2, "CPU", reference(), 80)) < 0.005
 
 
 def test_device_may_refuse_a_good_model(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

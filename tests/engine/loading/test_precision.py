@@ -95,8 +95,8 @@ def test_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[s
     runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 100, kv=kv)).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
-    assert {cache.dtype.name for cache in runner.caches} <= kinds
-    assert runner.block == 32
+    assert {cache.dtype.name for cache in runner.model.caches} <= kinds
+    assert runner.model.block == 32
     ids = probe_ids(runner.vocabulary, 100, seed=1)
     at_once = runner.forward(ids, rows=1).copy()
     runner.rollback(0)

@@ -27,11 +27,11 @@ PLACE = RunnerConfig("CPU", 512)
 @pytest.fixture(scope="module")
 def stock(tiny_quantized: Path) -> BranchingRunner:
     """Compressed weights with OpenVINO's own kernels."""
-    return BranchingRunner(tiny_quantized, "CPU", plain(), 512, sequences=2)
+    return BranchingRunner.load(tiny_quantized, "CPU", plain(), 512, sequences=2)
 
 
 def test_own_kernels_need_no_padding(tiny_quantized: Path) -> None:
-    runner = BranchingRunner(tiny_quantized, "CPU", properties(OWN), 512, sequences=2)
+    runner = BranchingRunner.load(tiny_quantized, "CPU", properties(OWN), 512, sequences=2)
     found = batch_invariance(runner)
     assert found == Invariance(1, branches=True, context=512)
     assert found.apply(runner)
@@ -47,7 +47,7 @@ def test_openvino_s_kernels_agree_once_passes_of_one_token_are_padded(stock: Bra
 
 
 def test_padding_leaves_no_trace_up_to_the_end_of_the_context(tiny_quantized: Path) -> None:
-    padded, whole = (PagedRunner(tiny_quantized, "CPU", plain(), 70) for _ in range(2))
+    padded, whole = (PagedRunner.load(tiny_quantized, "CPU", plain(), 70) for _ in range(2))
     padded.min_tokens = 2
     ids = probe_ids(padded.vocabulary, 70, seed=1)
     expected = whole.forward(ids, rows=70).copy()
@@ -74,7 +74,7 @@ def test_pass_for_two_sequences_pads_each(stock: BranchingRunner) -> None:
 
 
 def test_cache_that_rounds_together_is_detected(tiny_quantized: Path) -> None:
-    runner = PagedRunner(tiny_quantized, "CPU", {**plain(), "KV_CACHE_PRECISION": "u8"}, 512)
+    runner = PagedRunner.load(tiny_quantized, "CPU", {**plain(), "KV_CACHE_PRECISION": "u8"}, 512)
     found = batch_invariance(runner)
     assert found.min_tokens == 0
     assert not found.apply(runner)
@@ -87,7 +87,7 @@ def test_branch_that_differs_is_given_up_alone(tiny_quantized: Path) -> None:
             logits = super().forward(ids, branches, rows, cancel)
             return logits + len(branches)
 
-    runner = Odd(tiny_quantized, "CPU", properties(OWN), 512)
+    runner = Odd.load(tiny_quantized, "CPU", properties(OWN), 512)
     found = batch_invariance(runner)
     assert (found.min_tokens, found.branches) == (1, False)
     assert found.apply(runner)

@@ -55,7 +55,9 @@ class Immovable(BranchingRunner):
 @pytest.fixture(scope="module")
 def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
     """A runner with branches and a runner to compare with."""
-    return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
+    return BranchingRunner.load(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner.load(
+        tiny_target, "CPU", EXACT, CONTEXT
+    )
 
 
 class Eager(Recorder):
@@ -120,15 +122,15 @@ class TestRunner:
 
     def test_branch_check_finds_false_branches(self, tiny_target: Path) -> None:
         assert branch_error(BranchingToy()) == 0.0
-        assert not self_test(BranchingRunner(tiny_target, "CPU", EXACT, 80))
-        for false in (Blind, Immovable):
-            assert branch_error(false(tiny_target, "CPU", EXACT, 80)) > 0.9
+        assert not self_test(BranchingRunner.load(tiny_target, "CPU", EXACT, 80))
+        for load_false in (Blind.load, Immovable.load):
+            assert branch_error(load_false(tiny_target, "CPU", EXACT, 80)) > 0.9
 
     def test_branching_runner_is_chosen_where_it_works(
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = RunnerConfig("CPU", 128)
-        monkeypatch.setitem(loading.RUNNERS, "branching", Blind)
+        monkeypatch.setitem(loading.RUNNERS, "branching", Blind.load)
         assert type(load_model(ModelSpec.read(tiny_target), place).runner) is PagedRunner
         monkeypatch.undo()
         (measured / next(measured.iterdir()).name).unlink()
@@ -136,7 +138,7 @@ class TestRunner:
 
     def test_branching_runner_is_for_processors(self, tiny_target: Path) -> None:
         with pytest.raises(RuntimeError, match="nothing is known of branches on GPU"):
-            BranchingRunner(tiny_target, "GPU", EXACT, 80)
+            BranchingRunner.load(tiny_target, "GPU", EXACT, 80)
 
 
 class TestText:

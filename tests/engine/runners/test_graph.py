@@ -145,10 +145,10 @@ def test_head_of_another_kind_is_unchanged(store: Store, tail: Tail) -> None:
     np.testing.assert_array_equal(run(model), before)
 
 
-@pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
-def test_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
+@pytest.mark.parametrize("load_runner", [PagedRunner.load, StatefulRunner])
+def test_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, load_runner: Any) -> None:
     kept: Ids = np.arange(3, 600, 7)
-    whole, trimmed = (kind(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
+    whole, trimmed = (load_runner(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
     assert (whole.draft_vocab, trimmed.draft_vocab is kept) == (None, True)
     assert whole.vocabulary == trimmed.vocabulary == 624
     expected = whole.forward([5, 1, 9, 9, 0], rows=3)

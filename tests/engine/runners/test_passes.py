@@ -46,8 +46,8 @@ FLOOR = 1e-3  # see test_runner
 @pytest.fixture(scope="module")
 def compiled(tiny_target: Path) -> list[BranchingRunner]:
     """Three sequences of one model, and a separate model for comparison."""
-    shared = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT, sequences=SEQUENCES)
-    alone = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT)
+    shared = BranchingRunner.load(tiny_target, "CPU", reference(), CONTEXT, sequences=SEQUENCES)
+    alone = BranchingRunner.load(tiny_target, "CPU", reference(), CONTEXT)
     others = [other for other in shared.others if isinstance(other, BranchingRunner)]
     return [shared, *others, alone]
 
@@ -267,7 +267,7 @@ def test_waiting_sequence_can_be_cancelled(shared: list[BranchingRunner]) -> Non
 
 
 def test_dropped_model_is_freed_at_once(tiny_target: Path) -> None:
-    runner = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT)
+    runner = BranchingRunner.load(tiny_target, "CPU", reference(), CONTEXT)
     runner.forward([1])
     request = weakref.ref(runner.batcher)
     gc.disable()  # there may be no room for two models until it runs

@@ -20,7 +20,7 @@ from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.runners.stateful import StatefulRunner
 
 AnyRunner = PagedRunner | StatefulRunner
-KINDS: tuple[type[AnyRunner], ...] = (PagedRunner, StatefulRunner)
+KINDS: tuple[Callable[..., AnyRunner], ...] = (PagedRunner.load, StatefulRunner)
 CONTEXT = 500  # no multiple of a cache block
 LONG_CONTEXT = 20_000  # one pass over it takes seconds
 # Largest difference of logits (their deviation is 6) between batchings: 1.3e-4 and 4.1e-3 were measured; a token that
@@ -116,7 +116,7 @@ def test_rejected_and_cancelled_tokens_leave_no_trace(
 
 
 def test_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
-    runner = PagedRunner(tiny_target, "CPU", reference(), CONTEXT)
+    runner = PagedRunner.load(tiny_target, "CPU", reference(), CONTEXT)
     prompt, rejected, following = ids_of(37, seed=5), ids_of(9, seed=6), ids_of(4, seed=7)
     runner.forward(prompt)
     clean = runner.forward(following, rows=4).copy()
@@ -321,7 +321,11 @@ def test_callback_of_a_set_event_is_called_at_once() -> None:
 def test_cancel_between_the_start_of_a_pass_and_its_kernels_is_not_lost(
     tiny_quantized: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner, stop, reports = PagedRunner(tiny_quantized, "CPU", properties(OWN), CONTEXT), CancelEvent(), list[str]()
+    runner, stop, reports = (
+        PagedRunner.load(tiny_quantized, "CPU", properties(OWN), CONTEXT),
+        CancelEvent(),
+        list[str](),
+    )
     expected = runner.forward([1, 2, 3]).copy()
     runner.rollback(0)
     run = Library.run

@@ -29,9 +29,9 @@ def windowed(tiny_models: Path) -> Path:
 
 
 def load(folder: Path, kv: KvPrecision = KvPrecision.AUTO, sequences: int = 1) -> BranchingRunner:
-    runner = BranchingRunner(folder, "CPU", properties(OWN, kv), CONTEXT, sequences=sequences)
-    assert runner._pool is not None
-    assert runner._pool.window == WINDOW
+    runner = BranchingRunner.load(folder, "CPU", properties(OWN, kv), CONTEXT, sequences=sequences)
+    assert runner.model.windows is not None
+    assert runner.model.windows.window == WINDOW
     return runner
 
 
@@ -40,14 +40,14 @@ def pair(request: pytest.FixtureRequest, windowed: Path) -> tuple[BranchingRunne
     """A runner of two sequences, and one that keeps all of its text."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(fusion, "Windows", lambda _widest: None)
-        keeping = BranchingRunner(windowed, "CPU", properties(OWN, request.param), CONTEXT)
-    assert keeping._pool is None
+        keeping = BranchingRunner.load(windowed, "CPU", properties(OWN, request.param), CONTEXT)
+    assert keeping.model.windows is None
     return load(windowed, request.param, sequences=2), keeping
 
 
 def used(runner: PagedRunner) -> int:
-    assert runner._pool is not None
-    return runner._pool.used
+    assert runner.model.windows is not None
+    return runner.model.windows.used
 
 
 def ids_of(count: int, seed: int) -> list[int]:

@@ -180,7 +180,7 @@ def test_every_kind_of_decoder_runs_as_the_app_runs_it(name: str, make: Make, tm
     assert add_taps(model, [0, 1], with_head=True)
     assert keep_rows(model, np.arange(0, ROWS, 2))
     assert model.output("logits").partial_shape[2].get_length() == ROWS // 2
-    kind = BranchingRunner if name in PAGED else StatefulRunner
+    kind = BranchingRunner.load if name in PAGED else StatefulRunner
     runner = kind(tmp_path / "ir", "CPU", reference(), ROOM)
     assert self_test(runner) == ""
     runner.rollback(0)
@@ -205,8 +205,8 @@ def test_our_own_kernels_take_all_products(make: Make, tmp_path: Path) -> None:
         assert len(products) == 1  # positions by frequencies
         if kind not in {"Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q8_0"}:  # random factors make weights too large for attention
             continue
-        exact = BranchingRunner(tmp_path / f"{kind} in 16 bits", "CPU", reference(), 64)
-        own = BranchingRunner(tmp_path / kind, "CPU", properties(OWN), 64)
+        exact = BranchingRunner.load(tmp_path / f"{kind} in 16 bits", "CPU", reference(), 64)
+        own = BranchingRunner.load(tmp_path / kind, "CPU", properties(OWN), 64)
         expected, found = (runner.forward(IDS, rows=len(IDS)) for runner in (exact, own))
         assert np.abs(found - expected).mean() < 0.05 * expected.std(), kind
 
@@ -219,9 +219,9 @@ def test_our_own_kernels_compute_mixtures_of_experts(name: str, make: Make, tmp_
     path = make(name, "Q8_0")
     for form in ("gguf", "fp16"):
         converter.convert(path, tmp_path / form, form)
-    exact = BranchingRunner(tmp_path / "fp16", "CPU", reference(), 64)
-    without = BranchingRunner(tmp_path / "gguf", "CPU", reference(), 64)
-    own = BranchingRunner(tmp_path / "gguf", "CPU", properties(OWN), 64)
+    exact = BranchingRunner.load(tmp_path / "fp16", "CPU", reference(), 64)
+    without = BranchingRunner.load(tmp_path / "gguf", "CPU", reference(), 64)
+    own = BranchingRunner.load(tmp_path / "gguf", "CPU", properties(OWN), 64)
     expected = exact.forward(IDS, rows=len(IDS))
     for runner in (without, own):
         assert np.abs(runner.forward(IDS, rows=len(IDS)) - expected).mean() < 0.05 * expected.std()

@@ -49,7 +49,9 @@ def decoders() -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_equal_those_of_transformers(kind: str, decoders: Path, tmp_path: Path) -> None:
     converter.convert(decoders / f"{kind}.gguf", tmp_path, "fp16")
-    runner = (PagedRunner if kind in PAGED else StatefulRunner)(tmp_path, "CPU", reference(), len(IDS) + len(REFUSED))
+    runner = (PagedRunner.load if kind in PAGED else StatefulRunner)(
+        tmp_path, "CPU", reference(), len(IDS) + len(REFUSED)
+    )
     expected = np.load(decoders / f"{kind}.npy")
     for tokens, refused in ((len(IDS), ()), (1, ()), (5, ()), (4, REFUSED)):
         runner.rollback(0)
@@ -74,7 +76,7 @@ def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Pat
     ids = [*IDS, *IDS[::-1], *IDS[:30]]
     expected, stock, found = (_logits(tmp_path, each, ids) for each in (reference(), plain(), properties(OWN)))
     assert _distance(found, expected) < 1.2 * _distance(stock, expected)
-    runner = BranchingRunner(tmp_path, "CPU", properties(OWN), 128)
+    runner = BranchingRunner.load(tmp_path, "CPU", properties(OWN), 128)
     if has_experts:  # of 8 bits, which OpenVINO computes
         return
     for count, branches in ((1, ()), (7, ()), (33, ()), (5, (Branch(1, 9), Branch(3, 2)))):
@@ -86,7 +88,7 @@ def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Pat
 
 
 def _logits(folder: Path, chosen: Properties, ids: Sequence[int]) -> Logits:
-    return BranchingRunner(folder, "CPU", chosen, len(ids)).forward(ids, rows=len(ids)).copy()
+    return BranchingRunner.load(folder, "CPU", chosen, len(ids)).forward(ids, rows=len(ids)).copy()
 
 
 def _distance(found: Logits, expected: Logits) -> float:
@@ -114,7 +116,7 @@ def test_real_file_keeps_its_quality(name: str, tmp_path: Path) -> None:
     def prove() -> None:
         for form, bound in bounds.items():
             converter.convert(path, tmp_path / form, form)
-            runner = PagedRunner(tmp_path / form, "CPU", reference(), TOKENS)
+            runner = PagedRunner.load(tmp_path / form, "CPU", reference(), TOKENS)
             found = quality.compare(expected, runner.forward(ids, rows=len(ids)), ids)
             print(f"{name} {form}: KL {found.mean_kl:.6f}, agreement {found.top1_agreement:.2%}")
             assert found.mean_kl < bound, form

@@ -33,7 +33,7 @@ from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import resolve
-from headstart.engine.runners.head import HeadRunner, Taps
+from headstart.engine.runners.head import HeadEdit, HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import reference
 from headstart.engine.runners.runner import Branch
@@ -137,12 +137,12 @@ def plain(alone: LocalEngine) -> tuple[int, ...]:
 
 def a_target(exports: EaglePair) -> BranchingRunner:
     """Return a target that gives hidden states to the head."""
-    return BranchingRunner(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
+    return BranchingRunner.load(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
 
 
 def a_head(exports: EaglePair) -> HeadRunner:
     """Return a head with an empty cache."""
-    return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
+    return HeadRunner.load(exports.pair / "draft", "CPU", EXACT, 400, edit=HeadEdit())
 
 
 def an_answer(prompt: list[int]) -> Sequence:

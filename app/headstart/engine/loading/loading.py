@@ -19,7 +19,7 @@ from headstart.engine.loading import memory, validation
 from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.validation import Subject, Trial, Verdict, limit_of
 from headstart.engine.runners.graph import Ids
-from headstart.engine.runners.head import HeadRunner
+from headstart.engine.runners.head import HeadEdit, HeadRunner
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner, UnmovableError
 from headstart.engine.runners.precision import (
@@ -45,10 +45,10 @@ from headstart.library.manifest import Manifest, ModelSpec
 _log = logging.getLogger(__name__)
 
 AnyRunner = PagedRunner | StatefulRunner
-RunnerClass = type[PagedRunner] | type[StatefulRunner]
-RUNNERS: Mapping[str, RunnerClass] = {
-    "branching": BranchingRunner,
-    "paged": PagedRunner,
+LoadRunner = Callable[..., AnyRunner]
+RUNNERS: Mapping[str, LoadRunner] = {
+    "branching": BranchingRunner.load,
+    "paged": PagedRunner.load,
     "stateful": StatefulRunner,
 }
 _WEIGHTS = "openvino_model.bin"
@@ -192,7 +192,8 @@ def load_head(spec: ModelSpec, config: RunnerConfig) -> LoadedModel:
             if is_hydra:
                 runner: Any = HydraRunner.load(model.folder, model.device, plain(), config.sequences)
             else:
-                runner = HeadRunner(model.folder, model.device, plain(), config.context, config.sequences)
+                more: Any = {"edit": HeadEdit(), "sequences": config.sequences}
+                runner = HeadRunner.load(model.folder, model.device, plain(), config.context, **more)
             warm_up(runner)
         reason = self_test(runner) if config.context >= ROOM and not is_hydra else ""
     except RuntimeError as error:
@@ -254,7 +255,7 @@ def _processor() -> dict[str, str]:
     return {"processor": machine.stepping(), **({"threads": str(threads)} if cores and threads < cores else {})}
 
 
-def select_runner(model: VerifiedModel) -> RunnerClass:
+def select_runner(model: VerifiedModel) -> LoadRunner:
     """Return the first kind of runner that passes its self-test with this model. The result is stored, a failure too.
 
     Raises BrokenModelError if none passes on the processor, UnfitError if none passes on another device, and
@@ -398,13 +399,13 @@ def _broken(folder: Path, fault: Translatable) -> BrokenModelError:
 
 
 def _build(
-    kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
+    load: LoadRunner, folder: Path, device: str, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
 ) -> AnyRunner:
-    more: tuple[Any, ...] = () if kind is StatefulRunner else (config.edit, config.sequences)
+    more: tuple[Any, ...] = () if load is StatefulRunner else (config.edit, config.sequences)
     try:
-        return kind(folder, device, chosen, config.context, draft_vocab, *more)
+        return load(folder, device, chosen, config.context, draft_vocab, *more)
     except UnmovableError:
-        return PagedRunner(folder, device, chosen, config.context, draft_vocab, *more)
+        return PagedRunner.load(folder, device, chosen, config.context, draft_vocab, *more)
 
 
 def _trial_subject(model: VerifiedModel) -> Subject:

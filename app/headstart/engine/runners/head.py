@@ -4,7 +4,7 @@ It reads a token together with the target's hidden states of the token before it
 together with its own hidden states. The matrix that makes one hidden state of three runs within the target's graph.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.runners.graph import HIDDEN_STATES, MIN_LAYERS, Ids, add_taps, count_layers, tapped_layers
-from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.paged import PagedModel, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 
@@ -22,17 +22,31 @@ NEXT = "next_token"  # input of a Hydra head: the token after the one of the hid
 MAPPING = "d2t"  # output: the offset from a row's number to its token
 
 
+class HeadEdit:
+    """An edit of a head's graph: it reads one hidden state in place of three, and outputs the layer's own."""
+
+    listed: Ids  # tokens that its logits score, rising
+    width: int  # of a hidden state
+
+    def __call__(self, model: Any) -> None:
+        """Edit the head. Raises RuntimeError if the model is none."""
+        self.listed, self.width = tokens_of_rows(model), read_one_state(model)
+        sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
+        last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
+        model.add_results([openvino().opset13.result(last)])
+        model.validate_nodes_and_infer_types()
+
+
 class HeadRunner(PagedRunner):
     """A head with keys and values of its own. It has no branches: the target checks what it guesses."""
 
-    def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, sequences: int = 1
-    ) -> None:
-        """Compile a head. Raises RuntimeError if the model is none, or if the device refuses it."""
-        self.listed: Ids  # tokens that its logits score, rising
-        self.width: int  # of a hidden state
+    def __init__(self, model: PagedModel, number: int = 0) -> None:
+        """`model` was edited by a HeadEdit."""
+        edit = model.edit
+        assert isinstance(edit, HeadEdit)
+        self.listed, self.width = edit.listed, edit.width
         self._given: Hidden | None = None
-        super().__init__(folder, device, properties, context, edit=self._edit, sequences=sequences)
+        super().__init__(model, number)
 
     def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
         """Append tokens, each with the hidden state of the token before it: [tokens, width]. Otherwise as `forward`."""
@@ -41,14 +55,6 @@ class HeadRunner(PagedRunner):
             return self.forward(ids, cancel=cancel)
         finally:
             self._given = None
-
-    def _edit(self, model: Any) -> None:
-        """Make the graph read one hidden state in place of three, and output the layer's own."""
-        self.listed, self.width = tokens_of_rows(model), read_one_state(model)
-        sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
-        last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
-        model.add_results([openvino().opset13.result(last)])
-        model.validate_nodes_and_infer_types()
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
         given = self._given

@@ -4,13 +4,12 @@ Several sequences may share it, each over blocks of its own. Forgetting tokens i
 bit-exact with a 16-bit or 32-bit cache.
 """
 
-# Siblings are of the same class.
+# Sequences over one model read together.
 # ruff: noqa: SLF001
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.hardware.runtime import core, openvino
-from headstart.engine.kernels.fusion import Compiled, compile_model
+from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.kernels.library import BLOCK
 from headstart.engine.kernels.operation import KvCache
-from headstart.engine.kernels.windows import WindowTable
+from headstart.engine.kernels.states import States
+from headstart.engine.kernels.windows import Windows, WindowTable
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -37,13 +37,111 @@ class UnmovableError(RuntimeError):
     """The keys of a kept branch cannot be moved: OpenVINO's of 8 bits share a scale with their neighbours."""
 
 
+@dataclass(frozen=True, eq=False)
+class PagedModel:
+    """A compiled model, and room for the keys and values of its sequences."""
+
+    batcher: Passes
+    context: int  # most tokens of a sequence
+    sequences: int
+    block: int  # tokens of a block
+    blocks: int  # of each sequence
+    caches: Sequence[NDArray[Any]]
+    own: KvCache | None  # of our own attention, whose arrays the caches are; None: OpenVINO's is used
+    states: States
+    windows: Windows | None
+    vocabulary: int
+    draft_vocab: Ids | None  # the rows of its output head; None: all
+    hidden_widths: Sequence[int]  # the sizes of a token's hidden states that a head reads; empty: the graph has none
+    can_save: bool
+    edit: Edit | None
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        device: str,
+        properties: Mapping[str, str],
+        context: int,
+        draft_vocab: Ids | None,
+        edit: Edit | None,
+        sequences: int,
+        *,
+        can_branch: bool,
+    ) -> Self:
+        """Compile `folder`'s model; see `PagedRunner.load`."""
+        if can_branch and device != "CPU":
+            raise RuntimeError(f"nothing is known of branches on {device}")
+        model = _paged_model(folder, edit, allow_qq_bias=can_branch)
+        vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
+        listed = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
+        compiled = compile_model(model, device, properties)
+        ports = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
+        if compiled.attentions:
+            block = BLOCK
+        elif not ports:
+            raise RuntimeError("no cache of keys and values was found")
+        elif can_branch and any(port.element_type == openvino().Type.u8 for port in ports):
+            raise UnmovableError
+        else:
+            # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
+            # A block of 8-bit keys holds scales, too.
+            values = next(port for port in ports if port.any_name.startswith(_CACHE_INPUTS[1]))
+            block = int(values.partial_shape[2].get_length())
+        blocks = -(-(context + _SPARE) // block)
+        batcher = Passes(compiled, block, sequences=sequences, can_branch=can_branch)
+        own = compiled.kv_cache(sequences * blocks) if compiled.attentions else None
+        return cls(
+            batcher,
+            context,
+            sequences,
+            block,
+            blocks,
+            own.layers if own else _bind_caches(batcher, ports, sequences * blocks),
+            own,
+            compiled.states,
+            compiled.windows,
+            vocabulary,
+            listed,
+            [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]],
+            device == "CPU",  # other devices may compute with other memory than these tensors
+            edit,
+        )
+
+    def caches_of(self, *, windows: bool) -> Sequence[NDArray[Any]]:
+        """Return the caches of the layers with a window, or of those without one."""
+        if self.own is None:
+            return () if windows else self.caches
+        pairs = zip(self.caches, self.own.has_window, strict=True)
+        return [cache for cache, has_window in pairs if has_window == windows]
+
+
 class PagedRunner:
     """One sequence over one block table that is contiguous."""
 
     can_branch, can_pad = False, True
 
-    def __init__(
-        self,
+    def __init__(self, model: PagedModel, number: int = 0) -> None:
+        """Begin an empty sequence. The first one, with the number 0, begins the others."""
+        self.model, self._number = model, number
+        self.context, self.vocabulary, self.draft_vocab = model.context, model.vocabulary, model.draft_vocab
+        self.can_save, self.batcher, self._states = model.can_save, model.batcher, model.states
+        self._first = number * model.blocks  # number of its first block
+        self._table = self._first + np.arange(model.blocks, dtype=np.int32)
+        self._windows = WindowTable(model.windows, model.blocks) if model.windows else None
+        self._tokens: list[int] = []
+        self.joined: Joined | None = None
+        self._branches: Sequence[Branch] = ()  # of the last pass
+        self._fork = 0  # tokens before these
+        # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
+        widths = model.hidden_widths
+        self.hidden: Hidden | None = np.zeros([model.context + _SPARE, *widths], np.float32) if widths else None
+        self.hidden_from = 0
+        self._others = [] if number else [type(self)(model, other) for other in range(1, model.sequences)]
+
+    @classmethod
+    def load(
+        cls,
         folder: Path,
         device: str,
         properties: Mapping[str, str],
@@ -51,30 +149,15 @@ class PagedRunner:
         draft_vocab: Ids | None = None,
         edit: Edit | None = None,
         sequences: int = 1,
-    ) -> None:
+    ) -> Self:
         """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
-        `draft_vocab`: the rows to which its output head is cut down, if it can be; the attribute has them then.
-        Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
+        Return its first sequence. `draft_vocab`: the rows to which its output head is cut down, if it can be; then the
+        attribute has them. Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words
+        it.
         """
-        if self.can_branch and device != "CPU":
-            raise RuntimeError(f"nothing is known of branches on {device}")
-        model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
-        self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
-        compiled = compile_model(model, device, properties)
-        self._states = compiled.states
-        self._tokens: list[int] = []
-        self.joined: Joined | None = None
-        self.can_save = device == "CPU"  # other devices may compute with other memory than these tensors
-        self._branches: Sequence[Branch] = ()  # of the last pass
-        self._fork = 0  # tokens before these
-        self._bind_cache(compiled, context, sequences)
-        # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
-        widths = [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]]
-        self.hidden: Hidden | None = np.zeros([context + _SPARE, *widths], np.float32) if widths else None
-        self.hidden_from = 0
-        self._others = [self._sibling(number) for number in range(1, sequences)]
+        more = (draft_vocab, edit, sequences)
+        return cls(PagedModel.load(folder, device, properties, context, *more, can_branch=cls.can_branch))
 
     @property
     def others(self) -> Sequence["PagedRunner"]:
@@ -151,12 +234,12 @@ class PagedRunner:
             self._windows.hold(lengths)
 
     def save(self, start: int, stop: int) -> Saved:
-        first, last = start // self.block, -(-stop // self.block)
+        first, last = start // self.model.block, -(-stop // self.model.block)
         blocks, present = slice(self._first + first, self._first + last), np.ones(last - first, bool)
-        arrays = [cache[blocks].view(np.uint8).ravel() for cache in self._caches_of_all]
+        arrays = [cache[blocks].view(np.uint8).ravel() for cache in self.model.caches_of(windows=False)]
         if self._windows:
             present, places = self._windows.present(first, last)
-            arrays += [cache[places].view(np.uint8).ravel() for cache in self._caches_of_windows]
+            arrays += [cache[places].view(np.uint8).ravel() for cache in self.model.caches_of(windows=True)]
         if self._states:
             states = self._states.save(self._number, stop)
             room = np.zeros(self._states.size, np.float32)
@@ -167,10 +250,9 @@ class PagedRunner:
         return np.concatenate(arrays)
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
-        of_all, of_windows = (
-            [cache[:1].nbytes for cache in caches] for caches in (self._caches_of_all, self._caches_of_windows)
-        )
+        first, num_blocks = len(self._tokens) // self.model.block, -(-len(tokens) // self.model.block)
+        caches_of_all, caches_of_windows = (self.model.caches_of(windows=windows) for windows in (False, True))
+        of_all, of_windows = ([cache[:1].nbytes for cache in caches] for caches in (caches_of_all, caches_of_windows))
         of_states = 4 * self._states.size + _COUNT if self._states else 0
         if self._windows:
             saved, in_windows = _without_map(saved)
@@ -179,16 +261,16 @@ class PagedRunner:
             in_windows, present = np.zeros(0, bool), (saved.size - of_states) // sum(of_all)
         num_in_windows = int(in_windows.sum())
         is_whole = saved.size == present * sum(of_all) + num_in_windows * sum(of_windows) + of_states
-        if not is_whole or present < num_blocks or len(self._tokens) % self.block:
+        if not is_whole or present < num_blocks or len(self._tokens) % self.model.block:
             return False
         start = 0
-        for cache, size in zip(self._caches_of_all, of_all, strict=True):
+        for cache, size in zip(caches_of_all, of_all, strict=True):
             slots = cache[self._first + first : self._first + first + num_blocks].view(np.uint8)
             slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
         if self._windows:
             places = self._windows.restore(first, in_windows[:num_blocks])
-            for cache, size in zip(self._caches_of_windows, of_windows, strict=True):
+            for cache, size in zip(caches_of_windows, of_windows, strict=True):
                 cache[places] = saved[start : start + len(places) * size].reshape(len(places), size)
                 start += num_in_windows * size
         self._tokens.extend(tokens)
@@ -203,13 +285,13 @@ class PagedRunner:
         assert place < self._fork
         self._states.keep(self._number, place, number)
         source = self._fork + number
-        from_, to = (divmod(self._first * self.block + token, self.block) for token in (source, place))
-        if self._own is not None:
-            self._own.move(from_, to)
+        from_, to = (divmod(self._first * self.model.block + token, self.model.block) for token in (source, place))
+        if self.model.own:
+            self.model.own.move(from_, to)
             if self._windows:
-                self._own.move(self._windows.place(source), self._windows.place(place), in_windows=True)
+                self.model.own.move(self._windows.place(source), self._windows.place(place), in_windows=True)
         else:
-            for cache in self.caches:  # [blocks, heads, tokens of a block, size]
+            for cache in self.model.caches:  # [blocks, heads, tokens of a block, size]
                 cache[to[0], :, to[1]] = cache[from_[0], :, from_[1]]
         if self.hidden is not None:
             self.hidden[place] = self.hidden[source]
@@ -235,7 +317,7 @@ class PagedRunner:
     def _read_again(self, cancel: CancelEvent | None) -> None:
         """Read the last tokens again if the states or the windows behind them were not kept."""
         while (known := self._known(len(self._tokens))) < len(self._tokens):
-            stop = known - known % self.block + CHUNK  # the end of a block, so that it has all its tokens
+            stop = known - known % self.model.block + CHUNK  # the end of a block, so that it has all its tokens
             try:
                 self._run(replace(self._pass(self._tokens[known:stop], (), 1), past=known), cancel)
             except BaseException:
@@ -259,61 +341,6 @@ class PagedRunner:
         if self._windows:
             current.window_table = self._windows.make_room(current.past, current.count, len(self._tokens))
 
-    def _sibling(self, number: int) -> Self:
-        """Return another sequence over the same model."""
-        sibling = copy.copy(self)
-        sibling._tokens, sibling.hidden = [], None if self.hidden is None else np.zeros(self.hidden.shape, np.float32)
-        sibling._bind_table(number, len(self._table))
-        return sibling
-
-    def _bind_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
-        self._own: KvCache | None = None
-        if compiled.attentions:
-            self._bind_own_cache(compiled, context, sequences)
-            return
-        ov = openvino()
-        caches = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
-        if not caches:
-            raise RuntimeError("no cache of keys and values was found")
-        if self.can_branch and any(port.element_type == ov.Type.u8 for port in caches):
-            raise UnmovableError
-        # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-        # A block of 8-bit keys holds scales, too.
-        values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
-        self.block = int(values.partial_shape[2].get_length())
-        blocks = self._make_passes(compiled, context, sequences)
-        for port in caches:
-            shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
-            tensor = ov.Tensor(port.element_type, ov.Shape(shape))
-            self.caches.append(tensor.data)
-            self.batcher.bind(port, tensor)
-        self._caches_of_all, self._caches_of_windows = self.caches, list[NDArray[Any]]()
-
-    def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
-        """Make room for the keys and values of our own attention."""
-        self.block = BLOCK
-        blocks = self._make_passes(compiled, context, sequences)
-        self._own = compiled.kv_cache(sequences * blocks)
-        self.caches, with_window = self._own.layers, self._own.has_window
-        self._caches_of_all, self._caches_of_windows = (
-            [cache for cache, has_window in zip(self.caches, with_window, strict=True) if has_window == is_one]
-            for is_one in (False, True)
-        )
-
-    def _make_passes(self, compiled: Compiled, context: int, sequences: int) -> int:
-        """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
-        blocks = -(-(context + _SPARE) // self.block)
-        self.context, self.caches = context, list[NDArray[Any]]()
-        self.batcher = Passes(compiled, self.block, sequences=sequences, can_branch=self.can_branch)
-        self._pool = compiled.windows
-        self._bind_table(0, blocks)
-        return blocks
-
-    def _bind_table(self, number: int, blocks: int) -> None:
-        self._number, self._first = number, number * blocks  # numbers of this sequence and of its first block
-        self._table = self._first + np.arange(blocks, dtype=np.int32)
-        self._windows = WindowTable(self._pool, blocks) if self._pool else None
-
 
 class BranchingRunner(PagedRunner):
     """The paged runner that checks several tokens for the same place in one pass.
@@ -324,6 +351,17 @@ class BranchingRunner(PagedRunner):
     """
 
     can_branch = True
+
+
+def _bind_caches(batcher: Passes, ports: Sequence[Any], blocks: int) -> list[NDArray[Any]]:
+    """Make room for so many blocks of keys and values of OpenVINO's attention, and return it by layer."""
+    ov, caches = openvino(), list[NDArray[Any]]()
+    for port in ports:
+        shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
+        tensor = ov.Tensor(port.element_type, ov.Shape(shape))
+        caches.append(tensor.data)
+        batcher.bind(port, tensor)
+    return caches
 
 
 def _without_map(saved: Saved) -> tuple[Saved, NDArray[np.bool_]]:
