@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,19 +102,18 @@ def test_question_without_a_model_fails(qtbot: QtBot, link: EngineLink) -> None:
 
 
 def test_steps_are_batched_by_frames(qtbot: QtBot, link: EngineLink) -> None:
-    batches: list[tuple[float, tuple[Step, ...]]] = []
-    link.steps.connect(lambda _, steps: batches.append((time.monotonic(), steps)))
+    batches = list[tuple[Step, ...]]()
+    link.steps.connect(lambda _, steps: batches.append(steps))
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)
     answer(qtbot, link, "toy: words 90")
-    gaps = [later[0] - earlier[0] for earlier, later in pairwise(batches[:-1])]
-    assert min(gaps) > 0.030
     shown_batches = len(batches)
+    assert shown_batches < 90
     batches.clear()
     link.set_hidden(True)
     answer(qtbot, link, "toy: words 90")
     assert len(batches) < shown_batches
-    assert sum(len(step.round.tokens) for _, batch in batches for step in batch) == 90
+    assert sum(len(step.round.tokens) for batch in batches for step in batch) == 90
 
 
 def test_refusal_keeps_the_engine(qtbot: QtBot, loaded_link: EngineLink) -> None:
