@@ -127,8 +127,8 @@ def last_benchmark() -> Path:
     return measurements_folder() / "last-benchmark.json"
 
 
-def newer_package(version: str = __version__) -> Path | None:
-    """Return the newest package of Headstart in your downloads folder; None if none is newer than `version`."""
+def newer_package() -> Path | None:
+    """Return the newest package of Headstart in your downloads folder; None if none is newer than this one."""
     pattern = _PACKAGES.get(sys.platform)
     try:
         files = list(platformdirs.user_downloads_path().iterdir()) if pattern else []
@@ -136,7 +136,7 @@ def newer_package(version: str = __version__) -> Path | None:
         return None
     packages = {file: match[1] for file in files if pattern and (match := pattern.fullmatch(file.name))}
     newest = max(packages, key=lambda file: _numbers(packages[file]), default=None)
-    return newest if newest and _numbers(packages[newest]) > _numbers(version) else None
+    return newest if newest and _numbers(packages[newest]) > _numbers(__version__) else None
 
 
 def _numbers(version: str) -> list[int]:

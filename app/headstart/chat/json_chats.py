@@ -233,7 +233,10 @@ def _read_message(entry: Mapping[str, Any]) -> ChatMessage:
             attachments=_read_files(entry.get("attachments", [])),
             edited=entry.get("edited") is True,
             calls=tuple(_read_call(call) for call in entry.get("calls", [])),
-            passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),
+            passages=tuple(
+                Passage(*(_number(passage[name], minimum=0) for name in Passage._fields))
+                for passage in entry.get("passages", [])
+            ),
             excerpts=tuple(_read_excerpt(excerpt) for excerpt in entry.get("excerpts", [])),
             thinking=text_at(entry, "thinking", ""),
             searched=text_at(entry, "searched", ""),
@@ -251,10 +254,6 @@ def _read_call(entry: Mapping[str, Any]) -> ToolCall:
     if not isinstance(json.loads(call.arguments), dict):
         raise MalformedError("the arguments of a call in it are not a table")
     return call
-
-
-def _read_passage(entry: Mapping[str, Any]) -> Passage:
-    return Passage(*(_number(entry[name], minimum=0) for name in Passage._fields))
 
 
 def _read_excerpt(entry: Mapping[str, Any]) -> Excerpt:

@@ -35,14 +35,13 @@ class _File:
     size: int
 
 
-def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | None = None) -> str:
+def take_in(folder: Path, go_on: GoOn, name: str | None = None) -> str:
     """Copy a model or a pair into the library, verify its hashes, and return its name there.
 
     `name`: another name than the folder's. Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError if
     the name is taken, Stopped.
     """
-    root = root or paths.models_folder()
-    folder = folder.absolute()
+    root, folder = paths.models_folder(), folder.absolute()
     files = _files(folder)
     if folder.parent == root.resolve() and name is None:
         raise SettingsError("{folder} is installed already; it lies in the folder of the models.", folder=folder.name)

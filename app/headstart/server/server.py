@@ -91,7 +91,8 @@ class Server:
         defaults = Defaults(config.sampling, config.speculation, config.seed, config.length)
         hosts = frozenset(name.lower().rstrip(".") for name in config.hosts)
         access = Access(config.keys, hosts, frozenset(config.origins), config.beyond, has_page=config.page)
-        logging.getLogger("uvicorn.error").addFilter(_is_bug)
+        # Only bugs are logged: clients get their own errors in replies.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.exc_info))
         self.url = url(listener)
         self._listener, self._report = listener, report
         self._worker = Worker(models, limits, partial(running_servers.write_state, self.url))
@@ -218,11 +219,6 @@ def _route(scope: Scope) -> str:
     for name, value in scope["path_params"].items():
         path = f"{path.rstrip('/').removesuffix(value.rstrip('/'))}{{{name}}}"
     return path.rstrip("/") or "/"
-
-
-def _is_bug(record: logging.LogRecord) -> bool:
-    """Return whether to log a message: clients get their own errors in replies, so only bugs are logged."""
-    return bool(record.exc_info)
 
 
 def _protocol(limits: Limits) -> type[H11Protocol]:

@@ -20,9 +20,9 @@ def whole(value: float) -> str:
     return QLocale().toString(round(value))
 
 
-def percent(share: float, places: int = 0) -> str:
+def percent(share: float) -> str:
     """Format a share from 0 to 1."""
-    return translate("Formatting", "{} %").format(decimal(share * 100, places))
+    return translate("Formatting", "{} %").format(decimal(share * 100, 0))
 
 
 def format_size(size_bytes: float) -> str:

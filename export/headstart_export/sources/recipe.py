@@ -116,10 +116,6 @@ def is_wheel(source: Source) -> bool:
     return isinstance(source, PackageSource) and source.content == "wheel"
 
 
-def _is_on_hub(source: Source) -> bool:
-    return isinstance(source, HubSource)
-
-
 class ChatMarkers(Struct, frozen=True, forbid_unknown_fields=True):
     """The chat markers that must end an answer."""
 
@@ -181,7 +177,8 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
         folders = tuple(source for source in self.sources if source not in files)
         if weights in {AS_IN_FILE, quantize.INT4}:
             return replace(self, sources=files or folders)
-        return replace(self, sources=(*folders, *(file for file in files if not (folders and _is_on_hub(file)))))
+        kept = [file for file in files if not (folders and isinstance(file, HubSource))]
+        return replace(self, sources=(*folders, *kept))
 
 
 class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", tag_field="kind", tag="pair"):

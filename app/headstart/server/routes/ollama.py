@@ -319,7 +319,8 @@ _OPTION_NAMES = {parameter.name for parameter in declared(Sampling)} | {"top_k",
 
 def _chat(body: OllamaChatRequest) -> tuple[tuple[Message, ...], Tools | None]:
     turns = body.messages or []
-    _refuse_images(image for turn in turns for image in turn.images or ())
+    if any(image for turn in turns for image in turn.images or ()):
+        raise invalid("This model reads text only: leave out `images`.", "images", "unsupported_value")
     history = History()
     for place, turn in enumerate(turns):
         if turn.role == "tool":
@@ -342,11 +343,6 @@ def _calls(turn: OllamaTurn) -> tuple[Call, ...]:
         Call(call.function.name, whole_arguments(msgspec.json.encode(call.function.arguments).decode()))
         for call in turn.tool_calls or ()
     )
-
-
-def _refuse_images(images: Iterable[str]) -> None:
-    if any(images):
-        raise invalid("This model reads text only: leave out `images`.", "images", "unsupported_value")
 
 
 def tags(models: Sequence[Served], since: float) -> OllamaModels:

@@ -103,7 +103,7 @@ class ChatSession(QObject):
         """Open `chat`, or a new one (in `project` if given) that is stored with its first message."""
         super().__init__(parent)
         self._store, self._loader, self._events, self._tools = store, loader, events, tools
-        self._is_stored = chat is not None
+        self.is_stored = chat is not None
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
         self._asked_at = 0.0
         self.conversation = store.conversation(self.chat.id) if chat else Conversation()
@@ -137,10 +137,6 @@ class ChatSession(QObject):
         loader.changed.connect(self._on_loading)
 
     @property
-    def is_stored(self) -> bool:
-        return self._is_stored
-
-    @property
     def has_unsaved_answer(self) -> bool:
         """True while a shown answer could not be saved."""
         return self._stored_conversation is not self.conversation
@@ -166,7 +162,7 @@ class ChatSession(QObject):
     def change_settings(self, own: dict[str, object]) -> None:
         """Save the chat's own settings, which apply from the next message on."""
         self.chat = replace(self.chat, settings=own)
-        if self._is_stored:
+        if self.is_stored:
             self._try_save(lambda: self._store.save_settings(self.chat.id, own))
         self.chat_changed.emit(self.chat)
 
@@ -335,14 +331,14 @@ class ChatSession(QObject):
 
     def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
         """Save the unsent text and its files."""
-        chat_id = self.chat.id if self._is_stored else None
-        to_save = files if self._is_stored else tuple(file for file in files if file not in self._project_files)
+        chat_id = self.chat.id if self.is_stored else None
+        to_save = files if self.is_stored else tuple(file for file in files if file not in self._project_files)
         if files != self.draft_files and self._try_save(lambda: self._store.save_draft_files(chat_id, to_save)):
             self.draft_files = files
         if draft == self.chat.draft:
             return
         self.chat = replace(self.chat, draft=draft)
-        if self._is_stored:
+        if self.is_stored:
             self._try_save(lambda: self._store.save_draft(self.chat.id, draft))
         else:
             self._try_save(lambda: self._store.remember(UNSENT, draft or None))
@@ -590,11 +586,11 @@ class ChatSession(QObject):
         return True
 
     def _write(self, after: Conversation) -> None:
-        if self._is_stored:
+        if self.is_stored:
             self._store.save(self.chat.id, self._stored_conversation, after)
         else:
             self._store.begin(self.chat, after)
-            self._is_stored = True
+            self.is_stored = True
         self._stored_conversation = after
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 

@@ -232,10 +232,6 @@ class Formats:
         fmt.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * self.indent)
         return fmt
 
-    def head_ground(self) -> QBrush:
-        """Return the ground of the first row of a table."""
-        return QBrush(QColor(self.theme.table_head))
-
     def cell_block(self, align: str) -> QTextBlockFormat:
         """Return the format of the paragraph in a table cell."""
         fmt = QTextBlockFormat()
@@ -621,7 +617,7 @@ class DocumentWriter:
             place = table.cellAt(row, column)
             if row == 0:
                 ground = place.format()
-                ground.setBackground(self._formats.head_ground())
+                ground.setBackground(QColor(self._formats.theme.table_head))
                 place.setFormat(ground)
             cursor = place.firstCursorPosition()
             cursor.setPosition(place.lastPosition(), QTextCursor.MoveMode.KeepAnchor)

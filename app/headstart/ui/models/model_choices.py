@@ -93,11 +93,6 @@ def location_word(server: Remote) -> str:
     return translate("Outside", "another computer")
 
 
-def location_label(server: Remote) -> str:
-    """Return the text for a server in a list of models."""
-    return translate("Outside", "{name} ({place})").format(name=server.label, place=location_word(server))
-
-
 def models_of(entry: Model | Pair) -> tuple[Model, ...]:
     """Return the model, or target and draft."""
     return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
@@ -302,7 +297,8 @@ class ModelChoices(QObject):
                 size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=format_size(size_of(entry)))
                 choices.append((entry.name, size, ""))
         for server in self.servers:
-            choices.append((remotes.model_name(server), location_label(server), ""))
+            words = translate("Outside", "{name} ({place})").format(name=server.label, place=location_word(server))
+            choices.append((remotes.model_name(server), words, ""))
         return choices
 
     def _drafts(self, settings: Settings) -> Choices:

@@ -103,10 +103,6 @@ def built_in() -> list[Preset]:
     ]
 
 
-def own_presets(presets: Mapping[str, str]) -> list[Preset]:
-    return [Preset(name, text, None) for name, text in presets.items()]
-
-
 class PresetButton(QToolButton):
     """A button with the menu of presets; `chosen` has the one that was clicked."""
 
@@ -136,7 +132,7 @@ class PresetButton(QToolButton):
 
     def show_presets(self, presets: Mapping[str, str]) -> None:
         """Set the user's own presets."""
-        self._own = own_presets(presets)
+        self._own = [Preset(name, text, None) for name, text in presets.items()]
         self._show_name()
 
     def show_prompt(self, system_prompt: str) -> None:

@@ -14,6 +14,7 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _CHOOSING = tuple(each.name for each in declared(SamplingParams))
 SAMPLING = (*_CHOOSING, *(name for name in in_section("sampling") if name not in _CHOOSING))
+_EVERYDAY = ("model", "system_prompt", CREATIVITY, "max_new_tokens", "think")
 _BAR = 12  # pixels of the scroll bar beside the settings
 
 
@@ -28,7 +29,7 @@ class SidePanel(QFrame):
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
-        self._form = SettingsForm(self._everyday(), self)
+        self._form = SettingsForm([("", _EVERYDAY)], self)
         self._advanced = SettingsForm(self._rest(), self)
         self.forms, self.edited = (self._form, self._advanced), self._form.edited
         self._fold = Fold(self.tr("More"), self._advanced, self)
@@ -54,9 +55,6 @@ class SidePanel(QFrame):
         width = self.reset.sizeHint().width() + self.adopt.sizeHint().width()
         fits = width + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
-
-    def _everyday(self) -> list[Section]:
-        return [("", ("model", "system_prompt", CREATIVITY, "max_new_tokens", "think"))]
 
     def _rest(self) -> list[Section]:
         shown = self._form.names
