@@ -2,14 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from bench.research import policy_constants
+from bench.research import losses, policy_constants
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
+from bench.research.recordings import joined, read_recordings
 from bench.research.replay import lines, main
+from headstart.engine.engine import Origin
 from headstart.engine.kernels import operation
 from headstart.engine.policy import plan
 from headstart.engine.runners import batching
@@ -85,3 +88,37 @@ def test_table_names_its_files(capsys: Captured) -> None:
 def test_unreadable_measurements_are_refused(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(tmp_path / "none")]) == 1
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_losses_add_up_to_the_time_over_the_oracle() -> None:
+    for file in (TRACE, TRACE.with_name("qa.jsonl"), TRACE.with_name("translation.jsonl")):
+        (recording,) = read_recordings(file)
+        answer = losses.play(recording, recording.policy())
+        lost_ms = sum(sum(each.losses.values()) for each in answer.rounds)
+        assert lost_ms == pytest.approx(answer.ms - answer.oracle_ms)
+        assert sum(answer.shares().values()) == pytest.approx(1 - answer.oracle_ms / answer.ms)
+        gains = {"branches", "changes of size"}  # a branch may hold where no first choice does
+        assert all(ms > -1e-6 for each in answer.rounds for cause, ms in each.losses.items() if cause not in gains)
+
+
+def test_drafters_of_the_same_answer_are_joined() -> None:
+    (recording,) = read_recordings(TRACE)
+    guesses = replace(recording.text, drafter=Origin.HEAD, reads_text=False, right=[True] * len(recording.text))
+    head = replace(recording, text=guesses)
+    (both,) = joined([recording, head, recording])
+    assert [text.drafter for text in both.texts] == [Origin.DRAFT, Origin.HEAD]
+    dear_draft = {"target": {1: 50.0, 16: 100.0}, Origin.DRAFT: {1: 40.0}, Origin.HEAD: {1: 1.0}}
+    answer = losses.play(both.priced(dear_draft), both.priced(dear_draft).policy())
+    assert {each.outcome.drafter for each in answer.rounds} >= {Origin.HEAD}
+    assert {each.best.drafter for each in answer.rounds} <= {Origin.HEAD, Origin.NGRAM}
+
+
+def test_table_of_losses_has_a_row_for_each_cause(capsys: Captured) -> None:
+    prices = ["--price", "target=1:52.2,8:103", "--price", "draft=1:10"]
+    assert losses.main([str(TRACE), *prices, "--tokens", "16", "--kinds", "--rounds", "edit 2"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"| {cause} |" in shown for cause in losses.CAUSES)
+    assert "edit 1 answers" in shown
+    assert re.search(r"guessed \d+ checked \d+ held \d+ .* lost: ", shown)
+    assert losses.main([str(TRACE), "--tokens", "500"]) == 1
+    assert losses.main([str(TRACE), "--price", "target"]) == 1

@@ -10,7 +10,7 @@ from bench.research.trace import FORMAT
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
 from headstart.engine.engine import Origin
-from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Guess
@@ -117,17 +117,50 @@ class RecordedAnswer:
     ttft_ms: float
     prices: Mapping[str, Any]  # as Costs has them in JSON
     learned: Mapping[str, Any]  # the policy as it was stored before
+    kind: str = ""  # of the prompt
+    tokens: tuple[int, ...] = ()  # of the prompt and the answer
+    others: tuple[GuessedText, ...] = ()  # the same text with the guesses of other drafters
+
+    @property
+    def texts(self) -> tuple[GuessedText, ...]:
+        """The text with the guesses of each model that drafts; empty without one."""
+        return (self.text, *self.others) if self.has_draft else ()
 
     def costs(self) -> Costs:
         """Return a new copy of the prices, since a replay alters them."""
         costs = Costs.from_json(self.prices)
         assert costs is not None, "a recording has prices"
-        return costs
+        return self._with_passes(costs)
 
     def policy(self, *, fresh: bool = False) -> Policy:
         """Return a policy with these prices; unless `fresh`, with all that was learned before the answer."""
         policy = None if fresh else Policy.from_json(self.learned)
-        return policy or Policy(self.costs())
+        if policy is None:
+            return Policy(self.costs())
+        self._with_passes(policy.costs)
+        return policy
+
+    def priced(self, prices: Mapping[str, Mapping[int, float]]) -> "RecordedAnswer":
+        """Return the answer of a machine with other prices, on which nothing was learned.
+
+        `prices`: the milliseconds of a pass by tokens, of each model. A change of size costs nothing.
+        """
+        curves = {name: Curve(table, switch_ms=0.0) for name, table in prices.items()}
+        costs = Costs(curves.pop(Origin.TARGET), curves).to_json()
+        return replace(self, prices=costs, learned={"costs": costs})
+
+    def beginning(self, tokens: int) -> "RecordedAnswer":
+        """Return an answer that ends after `tokens` tokens. The policy does not know that it does."""
+        places = tokens - 1  # the prompt's own pass gives the first token
+        others = tuple(text.beginning(places) for text in self.others)
+        return replace(self, text=self.text.beginning(places), others=others)
+
+    def _with_passes(self, costs: Costs) -> Costs:
+        """Note that a Hydra head reads one token for each guess, and no context."""
+        if any(text.drafter == Origin.HEAD and not text.reads_text for text in self.texts):
+            costs.passes[Origin.HEAD] = 1
+            costs.without_cache.add(Origin.HEAD)
+        return costs
 
 
 def read_recordings(path: Path) -> list[RecordedAnswer]:
@@ -139,6 +172,18 @@ def read_recordings(path: Path) -> list[RecordedAnswer]:
         raise TraceError(f"{path} cannot be read ({error}); name a file that bench.research.trace wrote.") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise TraceError(f"{path} is no complete trace ({error!r}); record it again.") from None
+
+
+def joined(recordings: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
+    """Return one recording for each answer, with the guesses of all drafters that were recorded with it."""
+    by_tokens: dict[tuple[int, ...], RecordedAnswer] = {}
+    for recording in recordings:
+        first = by_tokens.get(recording.tokens)
+        if first is None:
+            by_tokens[recording.tokens] = recording
+        elif recording.text.drafter not in [text.drafter for text in first.texts]:
+            by_tokens[recording.tokens] = replace(first, others=(*first.others, recording.text))
+    return list(by_tokens.values())
 
 
 def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[RecordedAnswer]:
@@ -156,10 +201,11 @@ def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[RecordedAnswer]:
             case "round":
                 rounds.append(line)
             case "end" if len(line["ids"]) > 1:
-                yield _recording(f"{path.stem} {answer['number']}", header, answer, rounds, line)
+                yield _recording(path.stem, header, answer, rounds, line)
 
 
-def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> RecordedAnswer:
+def _recording(file: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> RecordedAnswer:
+    name = answer.get("name", "")
     places = sum(done["tokens"] for done in rounds)
     right, confidence = [False] * places, [0.5] * places
     beside: list[Sequence[Guess]] = [()] * places
@@ -186,7 +232,16 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
         reads_text=any(lag > 1 for done in rounds for lag in done["lags"].values()),
     )
     has_draft = any(done["confidences"] for done in rounds)
-    return RecordedAnswer(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])
+    return RecordedAnswer(
+        name or f"{file} {answer['number']}",
+        text,
+        has_draft,
+        end["ttft_ms"],
+        header["policy"]["costs"],
+        header["policy"],
+        kind=name.rpartition("-")[0] or file,
+        tokens=(*answer["ids"], *end["ids"]),
+    )
 
 
 def _rank(ranked: Sequence[Guess], token: int) -> int | None:

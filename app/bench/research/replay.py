@@ -54,12 +54,14 @@ class SimulatedMachine:
 
 
 class AnswerReplay:
-    """One answer: its progress, and what the draft has read."""
+    """One answer: its progress, and what each model has read."""
 
-    def __init__(self, text: GuessedText, machine: SimulatedMachine) -> None:
+    def __init__(self, text: GuessedText, machine: SimulatedMachine, others: Sequence[GuessedText] = ()) -> None:
+        """`others`: the same text with the guesses of other drafters."""
         self.text, self.machine = text, machine
         self.at, self.ms = 0, 0.0
-        self._read = 0  # tokens
+        self._texts = {each.drafter: each for each in (text, *others)}
+        self._read = dict.fromkeys(self._texts, 0)  # tokens
 
     @property
     def ended(self) -> bool:
@@ -79,34 +81,33 @@ class AnswerReplay:
         """Return the state at the start of the next round."""
         offer = self.text.offers[self.at]
         free_drafts: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        uncached_tokens = {self.text.drafter: self._uncached} if draft else {}
+        uncached_tokens = {name: self._uncached(name) for name in self._texts} if draft else {}
         return RoundState(self.context, self.remaining, free_drafts, uncached_tokens)
 
-    @property
-    def _uncached(self) -> int:
-        return self.context - self._read if self.text.reads_text else 1
+    def _uncached(self, drafter: str) -> int:
+        return self.context - self._read[drafter] if self._texts[drafter].reads_text else 1
 
-    def propose(self, should_continue: ShouldContinue) -> Draft:
+    def propose(self, should_continue: ShouldContinue, drafter: str = "") -> Draft:
         """Draft as `Drafter.propose` does."""
-        drafted = 0
-        while should_continue(self.text.drafted(self.at, drafted)):
+        text, drafted = self._texts[drafter or self.text.drafter], 0
+        while should_continue(text.drafted(self.at, drafted)):
             drafted += 1
-        return self.text.drafted(self.at, drafted)
+        return text.drafted(self.at, drafted)
 
-    def play(self, checked: Draft, drafted: int = 0, size: int = 0) -> tuple[list[int], Timing]:
+    def play(self, checked: Draft, drafted: int = 0, size: int = 0, drafter: str = "") -> tuple[list[int], Timing]:
         """Check a draft of which a model drafted `drafted` tokens. Return the chosen tokens and the times."""
-        context, machine = self.context, self.machine
+        context, machine, drafter = self.context, self.machine, drafter or self.text.drafter
         held = common_prefix(checked.tokens, range(self.at, self.at + len(checked.tokens)))
         chosen = list(range(self.at, self.at + held + 1))
         if checked.branch_taken(chosen) is not None:
             chosen.append(chosen[-1] + 1)
         timing = Timing(
             verify_ms=machine.verifying(context, max(size, 1 + checked.size)),
-            draft_ms=machine.drafting(self.text.drafter, context, drafted, self._uncached),
+            draft_ms=machine.drafting(drafter, context, drafted, self._uncached(drafter)),
         )
         if drafted:  # of its own candidates a draft model has read all but the last, and forgets the wrong ones
-            keeps = self.text.drafter != Origin.HEAD  # a head reads them again, with the target's hidden states
-            self._read = context + (min(drafted - 1, held) if keeps else 0)
+            keeps = drafter != Origin.HEAD  # a head reads them again, with the target's hidden states
+            self._read[drafter] = context + (min(drafted - 1, held) if keeps else 0)
         self.at += len(chosen)
         self.ms += timing.total_ms
         return chosen, timing
@@ -119,22 +120,33 @@ def policy_ms(
     bounds: Speculation | None = None,
     *,
     draft: bool = True,
+    others: Sequence[GuessedText] = (),
 ) -> float:
     """Return the milliseconds to write the text with the policy, as the decoding loop uses it."""
-    replay = AnswerReplay(text, machine)
+    replay = AnswerReplay(text, machine, others)
     policy.begin_answer(bounds or Speculation())
     while not replay.ended:
-        session = policy.begin_round(replay.state(draft=draft))
-        guessed = session.plan.free_draft or replay.propose(session.should_continue)
-        drafted = len(guessed.confidences) if session.plan.is_drafted else 0
-        selection = session.select(guessed)
-        policy.observe(Outcome(session.plan, selection, *replay.play(selection.checked, drafted, selection.size)))
+        play_round(policy, replay, draft=draft)
     return replay.ms
+
+
+def play_round(policy: Policy, replay: AnswerReplay, *, draft: bool = True) -> Outcome:
+    """Play one round with the policy."""
+    session = policy.begin_round(replay.state(draft=draft))
+    plan = session.plan
+    guessed = plan.free_draft or replay.propose(session.should_continue, plan.drafter)
+    drafted = len(guessed.confidences) if plan.is_drafted else 0
+    selection = session.select(guessed)
+    drafter = plan.drafter if plan.is_drafted else ""
+    outcome = Outcome(plan, selection, *replay.play(selection.checked, drafted, selection.size, drafter))
+    policy.observe(outcome)
+    return outcome
 
 
 FIXED_LENGTHS = range(1, 9)
 _FIRST = 5  # first length of an adaptive rule
 _LONGEST = 15
+_MOST_CHECKED = 31  # candidates of a round: the longest line, and as many branches beside it
 _RECENT = 8  # rounds of the history average
 
 NextLength = Callable[[int, int, int], int]  # from the length, what was drafted, what was accepted
@@ -182,32 +194,58 @@ class Foresight:
     tail: bool = True  # n-grams behind a draft
 
 
+@dataclass(frozen=True)
+class Move:
+    """A round that wastes nothing."""
+
+    drafter: str
+    drafted: int  # tokens that a model guesses
+    accepted: int  # tokens that are checked, all right
+
+
+class Oracle:
+    """The least milliseconds of an answer: each round drafts and verifies exactly what will be accepted.
+
+    Every model is supposed to have read the text already.
+    """
+
+    def __init__(self, texts: Sequence[GuessedText], costs: Costs, foresight: Foresight | None = None) -> None:
+        """`texts`: the same text with the guesses of each model."""
+        self._texts = {text.drafter: text for text in texts}
+        self._text, self._foresight = texts[0], foresight or Foresight()
+        contexts = [self._text.prompt + at for at in range(len(self._text))]
+        self._verify = [costs.verify(_MOST_CHECKED + 1, context) for context in contexts]  # by place, by candidates
+        self._step_ms = {name: [costs.drafting(name, 1, context)[0] for context in contexts] for name in self._texts}
+        # Milliseconds of all places from each on. A round may go on behind the end.
+        self.rest = [0.0] * (len(self._text) + 1 + _MOST_CHECKED)
+        for at in reversed(range(len(self._text))):
+            self.rest[at] = min(self.ms(at, move) for move in self.moves(at))
+
+    def price(self, at: int, drafter: str, drafted: int, checked: int) -> float:
+        """Return the milliseconds of a round."""
+        drafting_ms = drafted * self._step_ms[drafter][at] if drafted else 0.0
+        return drafting_ms + self._verify[at][checked]
+
+    def ms(self, at: int, move: Move) -> float:
+        """Return the milliseconds of a round and of the least that can follow it."""
+        return self.price(at, move.drafter, move.drafted, move.accepted) + self.rest[at + move.accepted + 1]
+
+    def moves(self, at: int) -> Iterator[Move]:
+        """Yield every round from a place that wastes nothing, a plain step first."""
+        text, foresight = self._text, self._foresight
+        most = min(len(text) - at - 1, _LONGEST)
+        yield Move(Origin.TARGET, 0, 0)
+        if foresight.ngram:
+            yield from (Move(Origin.NGRAM, 0, k) for k in range(1, min(_held(text, at), most) + 1))
+        for name, guessed in self._texts.items() if foresight.draft else ():
+            for drafted in range(1, run_length(guessed.right[at : at + most]) + 1):
+                reach = drafted + (_held(text, at + drafted) if foresight.tail else 0)
+                yield from (Move(name, drafted, k) for k in range(drafted, min(reach, most) + 1))
+
+
 def oracle_ms(text: GuessedText, machine: SimulatedMachine, foresight: Foresight | None = None) -> float:
-    """Return the least milliseconds: each round drafts and verifies exactly what will be accepted."""
-    rest = [0.0]  # rest[i]: the last i places
-    for at in reversed(range(len(text))):
-        context = text.prompt + at
-        verify = machine.costs.verify(len(text) - at, context)
-        step_ms, _ = machine.costs.drafting(text.drafter, 1, context)
-        rest.append(
-            min(
-                drafted * step_ms + verify[k] + rest[-1 - k]
-                for drafted, k in _moves(text, at, foresight or Foresight())
-            )
-        )
-    return rest[-1]
-
-
-def _moves(text: GuessedText, at: int, foresight: Foresight) -> Iterator[tuple[int, int]]:
-    """Yield (drafted, accepted) of every round from here that wastes nothing."""
-    most = min(len(text) - at - 1, _LONGEST)
-    runs: list[tuple[int, int]] = [(0, _held(text, at))] if foresight.ngram else []
-    if foresight.draft:
-        hits = run_length(text.right[at : at + most])
-        runs += [(k, k + (_held(text, at + k) if foresight.tail else 0)) for k in range(1, hits + 1)]
-    yield 0, 0
-    for drafted, reach in runs:
-        yield from ((drafted, k) for k in range(max(drafted, 1), min(reach, most) + 1))
+    """Return the least milliseconds of an answer, as `Oracle` finds them."""
+    return Oracle((text,), machine.costs, foresight).rest[0]
 
 
 def _held(text: GuessedText, at: int) -> int:
@@ -250,21 +288,21 @@ def calibrated_ms(recording: RecordedAnswer) -> float:
     """Return the least that the policy's rule can reach: with the calibration of this very text and the best pace."""
     policy = recording.policy()
     for _ in range(_PLAYS):
-        policy_ms(policy, recording.text, _machine(recording), draft=recording.has_draft)
+        _policy_ms(policy, recording)
     learned, results = policy.to_json(), []
     for pace in _PACES:
         foreseeing = _Foreseeing.from_json(learned)
         assert foreseeing is not None, "a policy reads what it wrote"
         foreseeing.pace, foreseeing.costs = pace, recording.costs()
-        results.append(policy_ms(foreseeing, recording.text, _machine(recording), draft=recording.has_draft))
+        results.append(_policy_ms(foreseeing, recording))
     return min(results)
 
 
 def best_mix_ms(recording: RecordedAnswer) -> float:
     """Return the milliseconds with the drafters, together or alone, that suit this text best."""
     return min(
-        policy_ms(recording.policy(), recording.text, _machine(recording), Speculation(drafter=drafter))
-        for drafter in (Drafter.ANY, Drafter.DRAFT, Drafter.NGRAM)
+        _policy_ms(recording.policy(), recording, Speculation(drafter=drafter))
+        for drafter in (Drafter.ANY, Drafter.DRAFT, Drafter.HEAD, Drafter.NGRAM)
     )
 
 
@@ -276,18 +314,22 @@ def _machine(recording: RecordedAnswer) -> SimulatedMachine:
     return SimulatedMachine(recording.costs())
 
 
+def _policy_ms(policy: Policy, recording: RecordedAnswer, bounds: Speculation | None = None) -> float:
+    """Return the milliseconds to write a recorded answer with the policy and all drafters that were recorded."""
+    machine, draft = _machine(recording), recording.has_draft
+    return policy_ms(policy, recording.text, machine, bounds, draft=draft, others=recording.others)
+
+
 def _fixed(length: int) -> Rule:
     return lambda recording: fixed_ms(recording.text, _machine(recording), length)
 
 
 def _oracle(foresight: Foresight) -> Rule:
-    return lambda recording: oracle_ms(recording.text, _machine(recording), foresight)
+    return lambda recording: Oracle((recording.text, *recording.others), recording.costs(), foresight).rest[0]
 
 
 def _auto(*, fresh: bool) -> Rule:
-    return lambda recording: policy_ms(
-        recording.policy(fresh=fresh), recording.text, _machine(recording), draft=recording.has_draft
-    )
+    return lambda recording: _policy_ms(recording.policy(fresh=fresh), recording)
 
 
 def _without_branches(recording: RecordedAnswer) -> float:

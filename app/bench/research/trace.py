@@ -1,12 +1,15 @@
 """Records answers round by round as JSON lines: what each round was planned from, did and cost.
 
-PYTHONPATH=app python -m bench.research.trace MODEL FILE [--depth N] [--classes NAMES] [--prompts N] [--tokens N]
+PYTHONPATH=app python -m bench.research.trace MODEL FILE [--depth N] [--drafter NAME] [--classes NAMES]
+    [--prompts N] [--skip N] [--tokens N]
 
 With `--depth` the policy is set aside: every round drafts so many tokens, and token ids are written, so that replay.py
-can play any rule on what was recorded. Each line is an object with the field `is`:
+can play any rule on what was recorded. A recording holds the guesses of one drafter: record a second file of the same
+prompts for another one. Each line is an object with the field `is`:
 
 - header: format and version, models with hashes, devices and properties, depth of a recording, what the policy knew;
-- answer: an answer begins: the length of its prompt, its longest length, how it is sampled, bounds of speculation;
+- answer: an answer begins: name and length of its prompt, its longest length, how it is sampled, bounds of
+  speculation;
 - round: tokens in the context and tokens that may follow, what n-grams offered and how much of it held, what was
   planned, drafted, verified and accepted, whether a branch held, milliseconds by part, lambda, plain step and ledger
   behind it;
@@ -29,7 +32,16 @@ from headstart import __version__
 from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Origin, Sampling, Stats
+from headstart.engine.engine import (
+    ConversationRequest,
+    Drafter,
+    Finish,
+    LoadOptions,
+    Origin,
+    Sampling,
+    Speculation,
+    Stats,
+)
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import resolve
 from headstart.engine.policy.plan import DraftSession, PolicyState
@@ -63,12 +75,13 @@ class Trace:
         self._write("header", header)
         policy.observers.append(self._round)
 
-    def answer(self, request: ConversationRequest, cancel: CancelEvent | None = None) -> Finish:
-        """Let the engine answer, and record it."""
+    def answer(self, request: ConversationRequest, cancel: CancelEvent | None = None, name: str = "") -> Finish:
+        """Let the engine answer, and record it. `name`: of the prompt."""
         self._number += 1
         prompt = self._engine.tokenizer.prompt_of(request, self._engine.context)
         line = {
             "number": self._number,
+            "name": name,
             "prompt_tokens": len(prompt),
             "max_new_tokens": request.max_new_tokens,
             "sampling": asdict(request.sampling.settled(self._engine.sampling)),
@@ -175,21 +188,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--classes", type=read_kinds, default=KINDS, metavar="NAMES", help="with commas (default: all)")
     parser.add_argument("--prompts", type=int, default=1, metavar="N", help="of each class (default: 1)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out so many prompts of each class")
+    parser.add_argument("--drafter", type=Drafter, choices=Drafter, default=Drafter.ANY, help="who drafts")
     parser.add_argument("--tokens", type=int, default=160, metavar="N", help="longest answer (default: 160)")
     given = parser.parse_args(arguments)
     choice = library.choose(given.model)
     options = LoadOptions(choice.target.folder, choice.draft_folder)
     with given.file.open("w", encoding="utf-8") as file, closing(load(resolve(options))) as engine:
         trace = Trace(engine, file, given.depth)
-        for prompt in read_prompts(given.prompts, given.classes):
+        for prompt in read_prompts(given.skip + given.prompts, given.classes)[given.skip * len(given.classes) :]:
             engine.forget_all()
             trace.answer(
                 ConversationRequest(
                     prompt.messages,
                     max_new_tokens=given.tokens,
                     sampling=Sampling(temperature=0.0),
+                    speculation=Speculation(drafter=given.drafter),
                     stop_on_repetition=False,
-                )
+                ),
+                name=prompt.id,
             )
             print(prompt.id, file=sys.stderr, flush=True)
     return 0
