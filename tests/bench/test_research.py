@@ -121,4 +121,6 @@ def test_table_of_losses_has_a_row_for_each_cause(capsys: Captured) -> None:
     assert "edit 1 answers" in shown
     assert re.search(r"guessed \d+ checked \d+ held \d+ .* lost: ", shown)
     assert losses.main([str(TRACE), "--tokens", "500"]) == 1
+    assert losses.main([str(TRACE.with_name("qa.jsonl")), "--after", str(TRACE)]) == 0
+    assert "changes of size" in capsys.readouterr().out
     assert losses.main([str(TRACE), "--price", "target"]) == 1

@@ -1,6 +1,7 @@
-"""Where the policy loses time against an oracle, round by round, on recorded answers.
+"""Divides the time that the policy loses against an oracle by cause, round by round, on recorded answers.
 
-PYTHONPATH=app python -m bench.research.losses TRACE... [--price MODEL=TOKENS:MS,...]... [--kinds] [--rounds NAME]
+PYTHONPATH=app python -m bench.research.losses TRACE... [--price MODEL=TOKENS:MS,...]... [--after TRACE...]
+    [--tokens N] [--kinds] [--rounds NAME]
 
 A trace is a file of `python -m bench.research.trace MODEL FILE --depth 8 --drafter NAME`. The guesses of several
 drafters at the same answer, each recorded in a file of its own, are joined.
@@ -26,7 +27,7 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, geometric_mean
 
@@ -201,23 +202,39 @@ def read(traces: Sequence[Path], prices: Prices, tokens: int | None = None) -> l
     return recordings
 
 
+def learned_from(recordings: Sequence[RecordedAnswer], policy: Policy) -> Policy:
+    """Return a policy that has written these answers, but does not know how long answers are, as these are cut off."""
+    for recording in recordings:
+        play(recording, policy)
+    learned = policy.to_json()
+    del learned["lengths"]
+    return Policy.from_json(learned) or policy
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --depth")
     parser.add_argument("--price", action="append", default=[], help="of passes: model=tokens:ms,tokens:ms")
     parser.add_argument("--tokens", type=int, help="cut each answer off after so many; shorter ones are left out")
+    parser.add_argument(
+        "--after", nargs="+", type=Path, default=[], metavar="TRACE", help="begin with what was learned from these"
+    )
     parser.add_argument("--kinds", action="store_true", help="print the speeds of each kind of prompt, too")
     parser.add_argument("--rounds", metavar="NAME", help="print every round of the answer to this prompt, too")
     given = parser.parse_args(arguments)
     try:
         recordings = read(given.traces, read_prices(given.price), given.tokens)
+        earlier = read(given.after, read_prices(given.price))
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     if not recordings:
         print("no answer is as long", file=sys.stderr)
         return 1
+    if earlier:
+        learned = learned_from(earlier, earlier[0].policy()).to_json()
+        recordings = [replace(recording, learned={**learned, "costs": recording.prices}) for recording in recordings]
     answers = [play(recording, recording.policy()) for recording in recordings]
     if given.kinds:
         for kind in dict.fromkeys(each.recording.kind for each in answers):
