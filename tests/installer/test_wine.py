@@ -110,7 +110,7 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[WineMachine]:
-    """A new machine, on which everything is ended at the end."""
+    """A new machine, whose programs are ended after the tests."""
     made = WineMachine(tmp_path_factory.mktemp("machine") / "prefix", screen.environment, stand_ins.OVERRIDES)
     subprocess.run(["wineboot", "--init"], env=made.environment, capture_output=True, timeout=_LONGEST, check=True)
     try:

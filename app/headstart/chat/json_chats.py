@@ -257,7 +257,7 @@ def _read_call(entry: Mapping[str, Any]) -> ToolCall:
 
 
 def _read_excerpt(entry: Mapping[str, Any]) -> Excerpt:
-    """Return a passage without the path of its file: a file of somebody else must not name one to open."""
+    """Return a passage without the path of its file: an imported chat must not name a file to open."""
     name, text = (text_at(entry, key) for key in ("name", "text"))
     page, line = (_number(entry[key], minimum=0) for key in ("page", "line"))
     return Excerpt("", name, page, line, text, text_at(entry, "heading", ""))

@@ -21,7 +21,7 @@ from headstart.cli import batch, models
 from headstart.cli.batch import BatchFlags
 from headstart.cli.checks.model_check import BackgroundModelCheck
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion
-from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
+from headstart.cli.editor import QUOTES, hide_early_keys, piped_lines, typed_lines, whole_text
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
@@ -171,7 +171,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
     prompt = _prompt(arguments)
     with ExitStack() as stack:
         if prompt is None and _is_typed():
-            stack.enter_context(keep_keys())
+            stack.enter_context(hide_early_keys())
         tools = open_tools(screen, servers=arguments.tools, folder=arguments.folder, allowed=arguments.allow_tool)
         if tools:
             stack.enter_context(closing(tools))

@@ -68,7 +68,7 @@ def _unquote(text: str) -> str:
 
 
 @contextlib.contextmanager
-def keep_keys() -> Iterator[None]:
+def hide_early_keys() -> Iterator[None]:
     """Context manager that hides keys typed while a model works, and leaves them for the editor.
 
     Ctrl+C interrupts as before.

@@ -1,4 +1,4 @@
-"""`headstart launch`: a server and a coding agent of somebody else that uses it."""
+"""`headstart launch`: a server, and a coding agent that uses it."""
 
 import json
 import os

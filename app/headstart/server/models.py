@@ -188,7 +188,7 @@ class OpenModel:
 
 
 class OneModel:
-    """A registry of one model, which belongs to somebody else."""
+    """A registry of one model, whose owner loads it and ends it."""
 
     def __init__(self, model: Served, engine: TextGenerator) -> None:
         self._model, self._engine = model, engine
@@ -213,7 +213,7 @@ class OneModel:
         return self._model.id if task is self._model.task else None
 
     def release(self) -> None:
-        """Keep the model: it belongs to somebody else."""
+        """Keep the model: its owner ends it."""
 
 
 class LoadedModels:

@@ -271,7 +271,7 @@ class Worker:
             return queued
 
     def _ready(self) -> list[_QueuedRequest]:
-        """Return the waiting requests that may begin. Those for tokens alone need no place beside answers."""
+        """Return the waiting requests that may begin. A request that only asks for tokens may begin at any time."""
         if len(self._running) < self._parallel:
             return self._waiting
         at_work = {queued.model.id for queued in self._running}

@@ -61,7 +61,10 @@ def faults(folder: Path) -> list[str]:
 
 
 def kill_before_lines(template: Path, change: Callable[[Path, str], object], step: int) -> tuple[int, list[str]]:
-    """Kill a change before its lines. Return the number of kills, and the faults that they left."""
+    """Begin a change again and again, and kill it `step` lines later each time, until it ends.
+
+    Return the number of kills, and the faults that they left.
+    """
     scratch, found = template.with_name("scratch"), []
     for kills in count():
         shutil.rmtree(scratch, ignore_errors=True)

@@ -34,7 +34,7 @@ MIB = 2**20
 OPTIONS = LoadOptions(Path("target"), Path("draft"))
 
 
-def like(model: Manifest, size: int, kv: int, context: int, vocabulary: int) -> Manifest:
+def sized(model: Manifest, size: int, kv: int, context: int, vocabulary: int) -> Manifest:
     tokenizer = TokenizerSpec("", vocabulary, ())
     return replace(model, size_bytes=size, kv_bytes_per_token=kv, context_length=context, tokenizer=tokenizer)
 
@@ -47,8 +47,8 @@ def some(tmp_path: Path) -> Manifest:
 @pytest.fixture
 def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
     """Return the manifests of the measured pair: 1.5B INT8 and 0.5B INT4."""
-    target = replace(like(some, 1_802_169_745, 28_672, 32_768, 151_665), name="qwen-1.5b")
-    return target, replace(like(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
+    target = replace(sized(some, 1_802_169_745, 28_672, 32_768, 151_665), name="qwen-1.5b")
+    return target, replace(sized(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
 
 
 # Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an Intel Xeon.
@@ -60,7 +60,7 @@ def test_estimate_of_the_measured_pair_is_within_five_percent(
 
 
 def test_estimate_of_a_small_model_is_within_five_percent(some: Manifest) -> None:
-    smollm2 = like(some, 144_630_840, 23_040, 8192, 49_152)
+    smollm2 = sized(some, 144_630_840, 23_040, 8192, 49_152)
     assert memory.need([smollm2], 4096).resident / MIB == pytest.approx(517, rel=0.05)
 
 

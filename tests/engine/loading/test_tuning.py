@@ -194,16 +194,16 @@ FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
 
 
 def test_tuned_values_fill_open_options() -> None:
-    def used(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
+    def merged(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
         return store.merge(LoadOptions(TARGET, draft, **asked), found)
 
     three = {"INFERENCE_NUM_THREADS": "3"}
-    assert used(unset=ALL_UNSET) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
-    assert used(properties=three, unset=(Unset.PROPERTIES,)) == LoadOptions(TARGET, OTHER, properties=three)
-    assert used(None, unset=(Unset.PROPERTIES, Unset.DEVICE)).draft is None
-    assert used(DRAFT, draft_vocab=7, unset=ALL_UNSET).draft_vocab == 7
-    assert used(device="GPU", unset=(Unset.PROPERTIES, Unset.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
-    assert used(found=replace(FOUND, device="GPU"), unset=ALL_UNSET).device == "GPU"
+    assert merged(unset=ALL_UNSET) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
+    assert merged(properties=three, unset=(Unset.PROPERTIES,)) == LoadOptions(TARGET, OTHER, properties=three)
+    assert merged(None, unset=(Unset.PROPERTIES, Unset.DEVICE)).draft is None
+    assert merged(DRAFT, draft_vocab=7, unset=ALL_UNSET).draft_vocab == 7
+    assert merged(device="GPU", unset=(Unset.PROPERTIES, Unset.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
+    assert merged(found=replace(FOUND, device="GPU"), unset=ALL_UNSET).device == "GPU"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The window's end of the engine against a toy engine in a real process."""
+"""The window's link to the engine, with a toy engine in a real process."""
 
 import os
 import signal

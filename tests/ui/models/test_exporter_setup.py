@@ -329,7 +329,7 @@ def wheel(folder: Path, requires: str = "") -> Path:
 
 
 @pytest.fixture
-def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup:
+def real_setup(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup:
     """A set-up with the Python of the tests, whose pip has no reachable index."""
     if importlib.util.find_spec("ensurepip") is None:
         pytest.skip("this Python has no ensurepip; on Debian, apt-get install python3-venv")
@@ -344,17 +344,17 @@ def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup
 
 @pytest.mark.slow
 def test_setup_works_with_a_real_pip(
-    qtbot: QtBot, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    qtbot: QtBot, real_setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path))
-    assert ending(qtbot, real) == (True, "")
+    assert ending(qtbot, real_setup) == (True, "")
     assert exporter.command() == (str(exporter.program("headstart-export")),)
 
 
 @pytest.mark.slow
 def test_setup_understands_pip_without_a_network(
-    qtbot: QtBot, headstart_home: Path, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    qtbot: QtBot, headstart_home: Path, real_setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path, "not-to-be-had"))
-    assert "index cannot be reached" in ending(qtbot, real)[1]
+    assert "index cannot be reached" in ending(qtbot, real_setup)[1]
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)

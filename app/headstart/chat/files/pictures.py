@@ -25,7 +25,10 @@ Recognize = Callable[["Image"], str]  # from a picture to its text; empty if not
 def read_picture(
     path: Path, recognize: Recognize | None, on_page: Callable[[int, int], object] = lambda *_: None
 ) -> str:
-    """Return the text in a picture, or in a TIFF file, of whose pages `on_page` is told. Raises AttachmentError."""
+    """Return the text in a picture, or in the pages of a TIFF file. Raises AttachmentError.
+
+    `on_page` is called with the number of each page, and the number of all.
+    """
     if recognize is None:
         raise ModelMissingError(
             "{name} is a picture, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of "

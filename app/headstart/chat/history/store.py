@@ -221,11 +221,11 @@ class Store(Reader):
             self._connection.backup(other._connection)  # noqa: SLF001 - of the same class
 
     def outdated_caches(self) -> tuple[str, ...]:
-        """Return the ids of chats of which messages were deleted, and that models may have read."""
+        """Return the ids of chats that lost messages, which models may have read."""
         return tuple(json.loads(self.recall(_OUTDATED) or "[]"))
 
     def forget_outdated_caches(self) -> None:
-        """Note that what models read of `outdated_caches` is deleted."""
+        """Note that the prompt caches of `outdated_caches` are deleted."""
         self.remember(_OUTDATED, None)
 
     def save_draft(self, chat_id: str, draft: str) -> None:

@@ -286,7 +286,10 @@ def key_of(value: object) -> str | None:
 
 
 def seconds(value: object) -> float | None:
-    """Parse a timestamp in seconds to nanoseconds, or in ISO 8601, to seconds since 1970; None if it is neither."""
+    """Return a timestamp as seconds since 1970; None if it is none.
+
+    It may be in any unit from seconds to nanoseconds, or in ISO 8601.
+    """
     if isinstance(value, str):
         try:
             value = float(value) if re.fullmatch(r"\d+(?:\.\d+)?", value) else datetime.fromisoformat(value).timestamp()

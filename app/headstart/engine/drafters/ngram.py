@@ -103,7 +103,7 @@ class NgramDrafter:
         self.extend(context[count:])
 
     def predict(self, tokens: abc.Sequence[int]) -> None:
-        """Index a prediction of how the text goes on."""
+        """Index a predicted continuation of the text."""
         self._prediction = _Index()
         for token in [*self._text.tokens[-_SIZES[-1] :], *tokens] if tokens else ():
             self._prediction.append(token)

@@ -264,7 +264,7 @@ def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, st
     `build` takes the kind of a runner, a folder and a device.
     """
     order = msgspec.json.decode(orders.readline(), type=_Order)
-    threading.Thread(target=_end_with, args=(orders,), daemon=True, name="parent").start()
+    threading.Thread(target=_exit_with_parent, args=(orders,), daemon=True, name="parent").start()
     folder = Path(order.folder)
     compile_model = build(order.runner, folder, order.device)
 
@@ -282,7 +282,7 @@ def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, st
         tell(_tried(compile_model, chosen, ids, expected, order))
 
 
-def _end_with(orders: IO[bytes]) -> None:
+def _exit_with_parent(orders: IO[bytes]) -> None:
     """End this process when its parent has ended."""
     orders.read()
     os._exit(0)

@@ -96,7 +96,7 @@ class Batcher(Generic[W]):
         return max(len(self.schedule.at_work), 1)
 
     def draft_for(self, target: "Batcher[Any]") -> None:
-        """Take turns with a target, of which each sequence has one here."""
+        """Take turns with a target. Each of its sequences has a sequence here."""
         self.schedule, self._place = target.schedule, target.schedule.add()
 
     @contextmanager

@@ -326,7 +326,7 @@ class PagedRunner:
                 raise
 
     def _known(self, length: int) -> int:
-        """Return the last place up to `length` behind which a pass can be made."""
+        """Return the last place up to `length` at which all states and windows are known."""
         known = self._windows.known(length) if self._windows else length
         states = self._states.known(self._number, known)
         return known if states == known else self._known(states)

@@ -126,8 +126,8 @@ def grammar_constraint(grammar: str, token_bytes: TokenBytes) -> "GrammarConstra
 def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "", room: int = _ROOM) -> "GrammarConstraint":
     """Return a constraint to text, then calls with valid arguments. Raises SettingsError.
 
-    `schema` is that of the text; `room`: tokens of the answer. What cannot be held of a tool that is not strict is left
-    to the model; see json_schema.
+    `schema`: of the text. `room`: tokens of the answer. Parts of the schema of a tool that is not strict are left to
+    the model if they cannot be enforced; see json_schema.
     """
     for tool in tools.callable:
         if tool.strict:
@@ -330,7 +330,7 @@ class GrammarConstraint:
         self._replaced = _after(token, self._replaced)
 
     def read(self, tokens: Sequence[int]) -> bool:
-        """Append tokens that were written without this constraint. Return whether they keep to it."""
+        """Append tokens that were written without this constraint. Return whether it allows them."""
         self._roll_back(0)
         num_read: int = self._matcher.try_consume_tokens(list(tokens))
         self._written += tokens

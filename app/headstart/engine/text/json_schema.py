@@ -88,7 +88,7 @@ def names(schema: Any) -> Iterator[str]:
 
 
 def _hold(data: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Translatable]]:
-    """Return a schema without unsupported parts, and what these were; None if nothing can be held."""
+    """Return a schema without unsupported parts, and what these were; None if no part can be enforced."""
     for node, _ in _nodes(data, ()):
         for key in [key for key, value in _NEUTRAL.items() if key in node and node[key] == value]:
             del node[key]
@@ -117,7 +117,7 @@ class _Trials:
         return self._left <= 0
 
     def fault(self, schema: dict[str, Any]) -> str:
-        """Return why a schema cannot be held; empty if it can, or if the trials are over."""
+        """Return why a schema cannot be enforced; empty if it can, or if the trials are over."""
         if self.are_over:
             return ""
         text = json.dumps(schema)

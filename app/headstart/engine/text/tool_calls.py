@@ -1,4 +1,4 @@
-"""The beginnings of calls in the text of an answer, by which calls differ from text that speaks of them."""
+"""The beginnings of calls in the text of an answer, by which calls differ from text about calls."""
 
 import json
 import re

@@ -113,7 +113,7 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """A JSON schema that the answer follows. Unless it is strict, what cannot be kept to is left to the model."""
+    """A JSON schema that the answer follows. Unless it is strict, the model decides what cannot be enforced."""
 
     name: str
     schema: Object

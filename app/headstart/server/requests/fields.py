@@ -165,7 +165,7 @@ def takes_any(kinds: Iterable[inspect.Type]) -> str:
 
 
 def alternatives(kind: inspect.Type) -> list[inspect.Type]:
-    """Return the types of which a value has one."""
+    """Return the types that a value may have."""
     if isinstance(kind, inspect.Metadata):
         return alternatives(kind.type)
     parts = kind.types if isinstance(kind, inspect.UnionType) else ()

@@ -195,7 +195,7 @@ def _has_results(turn: AnthropicTurn) -> bool:
 
 
 def left_out_of_messages(body: MessagesRequest) -> list[str]:
-    """Return the types of the tools and blocks of a request that have no place here."""
+    """Return the types of the tools and blocks of a request that are not supported."""
     blocks = [block for turn in body.messages if not isinstance(turn.content, str) for block in turn.content]
     return [
         *(tool.type or "" for tool in body.tools or () if not _is_function(tool)),

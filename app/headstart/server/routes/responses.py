@@ -214,7 +214,7 @@ def _output(output: Any) -> str:
 
 
 def left_out_of_responses(body: ResponsesRequest) -> list[str]:
-    """Return the types of the tools and items of a request that have no place here."""
+    """Return the types of the tools and items of a request that are not supported."""
     items = [] if isinstance(body.input, str) else body.input
     tools = [tool.type for tool in body.tools or () if tool.type != FUNCTION]
     return [*tools, *(item.type for item in items if not _is_read(item))]

@@ -139,7 +139,7 @@ class BarChart(Chart):
         self._colour = ""
 
     def show_shares(self, shares: Sequence[float], colour: str) -> None:
-        """Draw other shares."""
+        """Draw these shares instead of the last ones."""
         self._shares, self._colour = tuple(shares), colour
         self.update()
 

@@ -369,7 +369,7 @@ class ChatsController(QObject):
             self.open(copy.id)
 
     def delete_outdated_caches(self) -> None:
-        """Delete what models have read of chats of which messages were deleted. The engine must have ended."""
+        """Delete the prompt caches of chats that lost messages. The engine must have ended."""
         chat_ids = self._store.outdated_caches()
         if chat_ids:
             prompt_cache_files.delete(*chat_ids)

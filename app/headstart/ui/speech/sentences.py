@@ -113,7 +113,7 @@ class SentenceStream:
     """The sentences of an answer that grows."""
 
     def __init__(self, text: str = "", start: int = 0) -> None:
-        """Begin with a text, of which what stands before `start` has been spoken."""
+        """Begin with a text, which has been spoken up to `start`."""
         self._markdown = MarkdownStream()
         self._pending = text  # is parsed when sentences are taken
         self._done = start

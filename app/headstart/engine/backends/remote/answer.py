@@ -105,7 +105,7 @@ class RemoteAnswer:
     """An answer so far. Thinking comes in a field of its own, or between tags at the beginning of the text."""
 
     def __init__(self, remote: Remote, continued: Message | None) -> None:
-        """`continued` is the answer that goes on, if one does."""
+        """`continued`: the answer to continue, if there is one."""
         self.reason: FinishReason | None = None
         self.has_ended = False  # the server announced the end
         self._remote = remote
