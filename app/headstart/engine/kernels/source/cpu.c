@@ -62,10 +62,20 @@ static int detect(int isa)
 }
 
 const struct kernels_of_many *kernels_of_many_in_use(void) { return hk_isa() == AMX ? &amx_kernels : NULL; }
+
+int reads_ahead(void)
+{
+    enum { UNKNOWN = -1 };
+    static atomic_int known = UNKNOWN;
+    if (known == UNKNOWN) known = has(0, 0, EBX, 0x68747541); /* "Auth", of AuthenticAMD */
+    return known;
+}
 #else
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels};
 
 const struct kernels_of_many *kernels_of_many_in_use(void) { return NULL; }
+
+int reads_ahead(void) { return 0; }
 
 static int detect(int isa) { return isa == PLAIN; }
 #endif

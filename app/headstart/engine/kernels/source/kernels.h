@@ -113,6 +113,9 @@ extern const struct kernels_of_many amx_kernels;
 const struct kernels *kernels_in_use(void);
 const struct kernels_of_many *kernels_of_many_in_use(void); /* NULL: none */
 
+/* Whether the processor reads memory ahead by itself as fast as it can: AMD's do, Intel's need our prefetch. */
+int reads_ahead(void);
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE int smaller(int a, int b) { return a < b ? a : b; }

@@ -34,12 +34,11 @@ enum {
 typedef ints sums_of_tile[MAX_TILE][2];
 
 /* Whether lines are read one after the other, and so little is computed with each that the processor looks far enough
-   ahead by itself. Its own prefetch then gives more lines at a time than it has places to wait for ours. */
+   ahead by itself, if it can. Its own prefetch then gives more lines at a time than it has places to wait for ours. */
 INLINE int is_light(const int format, const int n)
 {
     if (has_pairs(format) || format == HK_IQ4_XS) return 0;
-    if (format == HK_INT8 && VECTORS(format, n) * LANES < HK_BLOCK) return 0; /* rows come after all columns */
-    return n <= (format == HK_INT8 || format == HK_Q8_0 ? LIGHT8 : LIGHT);
+    return n <= (format == HK_INT8 || format == HK_Q8_0 ? LIGHT8 : LIGHT) && reads_ahead();
 }
 
 /* Prefetch `size` bytes ahead of `at` into the second-level cache, in ascending order and without gaps; of what is
@@ -194,20 +193,29 @@ INLINE ints first_sum(const int format, ints negative)
     }
 }
 
-/* Add the products of `count` lines of 4 columns, from `line` of a half on. */
+/* Add the products of a line of 4 columns of a half. */
+INLINE void add_line(const int format, const struct group *g, const int half, int line, const int8_t *values,
+                     const int n, const int vectors, int row, pairs p[MAX_TILE][2])
+{
+    ints codes[2];
+    for (int v = 0; v < vectors; v++) codes[v] = codes_of(format, g, g->lines + (row + v * LANES) * 4, half, line);
+    for (int t = 0; t < n; t++) {
+        ints columns = broadcast(values + t * STEP + half * STEP / 2 + line * 4);
+        for (int v = 0; v < vectors; v++)
+            p[t][v] = bits_of_code(format) == 8 ? dot8(p[t][v], codes[v], columns) : dot4(p[t][v], codes[v], columns);
+    }
+}
+
+/* Add the products of `count` lines, from `line` of a half on. */
 INLINE void add_lines(const int format, const struct group *g, const int half, int line, const int count,
                       const int8_t *values, const int n, const int vectors, int row, pairs p[MAX_TILE][2])
 {
-#pragma GCC unroll 1 /* Unpacked all at once, the codes do not fit into registers. */
-    for (int i = line; i < line + count; i++) {
-        ints codes[2];
-        for (int v = 0; v < vectors; v++) codes[v] = codes_of(format, g, g->lines + (row + v * LANES) * 4, half, i);
-        for (int t = 0; t < n; t++) {
-            ints columns = broadcast(values + t * STEP + half * STEP / 2 + i * 4);
-            for (int v = 0; v < vectors; v++)
-                p[t][v] = bits_of_code(format) == 8 ? dot8(p[t][v], codes[v], columns)
-                                                    : dot4(p[t][v], codes[v], columns);
-        }
+    if (has_pairs(format)) {
+#pragma GCC unroll 1 /* Unpacked all at once, the codes of four groups do not fit into registers. */
+        for (int i = line; i < line + count; i++) add_line(format, g, half, i, values, n, vectors, row, p);
+    } else {
+#pragma GCC unroll 8
+        for (int i = line; i < line + count; i++) add_line(format, g, half, i, values, n, vectors, row, p);
     }
 }
 
@@ -262,7 +270,7 @@ INLINE floats add_scaled(const int format, floats sum, uint8_t *a, const int n, 
     return has_minimum(format) ? multiply_add(f.minimum, broadcast_float(scaled_sums_of(a, n) + t), total) : total;
 }
 
-/* totals += products of a group. Of HK_INT8 and HK_INT4, before the scale that all their groups have. */
+/* totals += products of a group. Of HK_INT8 and HK_INT4, before the scale that several groups have. */
 INLINE void add_group(const int format, const struct group *g, uint8_t *a, const int n, const int vectors, int row,
                       floats totals[MAX_TILE][2])
 {
@@ -278,31 +286,34 @@ INLINE void add_group(const int format, const struct group *g, uint8_t *a, const
     }
 }
 
-/* out += products of `steps` groups of 32 columns from `step` on. */
+/* out += products of `steps` groups of 32 columns from `step` on; of HK_INT8, before the scale. */
 INLINE void add_groups(const int format, int group, const uint8_t *block, const struct q8 *x, int tile, int step,
                        int steps, const int n, const int vectors, int row, float (*out)[HK_BLOCK])
 {
-    const size_t share = record_size(format, group) / (record_columns(format, group) / STEP);
     floats totals[MAX_TILE][2];
     for (int t = 0; t < n; t++)
         for (int v = 0; v < vectors; v++)
-            totals[t][v] = is_shared(format) ? fill_float(0.0f) : load_floats(out[t] + row + v * LANES);
+            totals[t][v] = format == HK_INT4 ? fill_float(0.0f) : load_floats(out[t] + row + v * LANES);
     struct group g;
-    const int together = has_pairs(format) ? 4 : 1;
+    const int together = has_pairs(format) ? 4 : 1, light = is_light(format, n);
+    /* What is read several times, by as many walks over the rows, is prefetched in as many parts: all at once, more lines
+       would be under way during the first walk than there are places, and none during the others. */
+    const size_t share = record_size(format, group) / (record_columns(format, group) / STEP),
+                 part = share * vectors * LANES / HK_BLOCK;
+    g = group_at(format, group, block, step, 0);
+    const uint8_t *from = (format == HK_INT8 ? g.lines : g.record) + share * (size_t)steps * row / HK_BLOCK;
     for (int i = step; i < step + steps; i += together)
 #pragma GCC unroll 4 /* where bits lie in bytes is then known */
         for (int k = 0; k < together; k++) {
             uint8_t *a = activations_of(x, tile, i + k);
             g = group_at(format, group, block, i, k);
-            if (row == 0)
-                prefetch((format == HK_INT8 ? g.lines : g.record) + (4 * g.quad + g.k) * share, share,
-                         is_light(format, n));
+            prefetch(from + (size_t)(i + k - step) * part, part, light);
             add_group(format, &g, a, n, vectors, row, totals);
         }
     for (int t = 0; t < n; t++)
         for (int v = 0; v < vectors; v++) {
             float *to = out[t] + row + v * LANES;
-            if (is_shared(format))
+            if (format == HK_INT4)
                 totals[t][v] =
                     multiply_add(totals[t][v], load_halves(g.record + (row + v * LANES) * 2), load_floats(to));
             store_floats(to, totals[t][v]);
@@ -347,6 +358,16 @@ INLINE void add_tile(const int format, int group, const uint8_t *block, const st
             add_groups(format, group, block, x, tile, step, steps, n, vectors, row, out);
 }
 
+/* Multiply sums of HK_INT8 by the scale that all columns of a row have. */
+INLINE void scale_rows(const uint8_t *block, int tokens, float (*out)[HK_BLOCK])
+{
+    for (int row = 0; row < HK_BLOCK; row += LANES) {
+        floats scale = load_halves(block + row * 2);
+        for (int t = 0; t < tokens; t++)
+            store_floats(out[t] + row, multiply_add(load_floats(out[t] + row), scale, fill_float(0.0f)));
+    }
+}
+
 #ifdef TILES
 #include "tiles.h" /* multiply_format, for many tokens */
 #else
@@ -354,7 +375,7 @@ INLINE void add_tile(const int format, int group, const uint8_t *block, const st
 INLINE int steps_together(const int format, int group, int left)
 {
     if (format == HK_F16 || format == HK_BF16) return 1;
-    return format == HK_INT8 ? left : format == HK_INT4 ? group / STEP : smaller(SUPERBLOCK / STEP, left);
+    return format == HK_INT4 ? group / STEP : smaller(SUPERBLOCK / STEP, left);
 }
 
 INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
@@ -381,6 +402,7 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
 #undef TILE_OF
         }
     }
+    if (format == HK_INT8) scale_rows(block, smaller(tiles * x->tile, x->tokens - first * x->tile), out);
 }
 #endif
 

@@ -187,11 +187,5 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
             add_by_tiles(format, group, block, x, first, tiles, step, steps, out);
     }
     _tile_release();
-    if (format != HK_INT8) return;
-    int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile);
-    for (int row = 0; row < HK_BLOCK; row += LANES) {
-        floats scale = load_halves(block + row * 2);
-        for (int t = 0; t < tokens; t++)
-            store_floats(out[t] + row, multiply_add(load_floats(out[t] + row), scale, fill_float(0.0f)));
-    }
+    if (format == HK_INT8) scale_rows(block, smaller(tiles * x->tile, x->tokens - first * x->tile), out);
 }
