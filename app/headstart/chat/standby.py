@@ -19,6 +19,7 @@ from headstart.chat.history.database import Key
 from headstart.chat.history.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, StandbyError
 
+_NAME = "headstart-chats-"  # of a copy's folder; its history's place follows
 _ORIGIN = "origin"  # a file with the state of the history when it was copied
 _ROOM = 16 * 2**20  # bytes that stay free beside a copy
 _PROBE = 2**16  # bytes that are written to see whether there is room
@@ -27,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 def open_copy(folder: Path, key: Key | None) -> Store | None:
     """Open the copy of a history, and make it if there is none; return None if there is no place for it."""
+    if folder.name.startswith(_NAME):  # the copy itself
+        return None
     try:
         place = _existing(folder) or _make(folder)
         if place is None:
@@ -103,7 +106,7 @@ def places() -> Iterator[Path]:
 def _copies(folder: Path) -> Iterator[Path]:
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     for place in places():
-        yield place / f"headstart-chats-{name}"
+        yield place / f"{_NAME}{name}"
 
 
 def _existing(folder: Path) -> Path | None:

@@ -168,12 +168,20 @@ _LEVELS = {
 }
 
 
+class _LogFile(RotatingFileHandler):
+    """A log that goes on after its disk was full or read-only, and prints no error of that."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+
 def start_log() -> Path:
     """Write the log to a file that rotates, and return its path; a disk that cannot be written is ignored."""
     path = paths.logs_folder() / FILE_NAME
     try:
         private_files.make(path.parent)
-        writer = RotatingFileHandler(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
+        writer = _LogFile(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
     except OSError:
         return path
     writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

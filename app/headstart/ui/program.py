@@ -2,6 +2,7 @@
 
 import gc
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from headstart.chat.history.reader import Hit
 from headstart.chat.history.store import Store
 from headstart.engine.loading.memory import free_memory
 from headstart.engine.process.watchdog import Timeouts
+from headstart.errors import HistoryError
 from headstart.library import import_folder
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController
@@ -244,7 +246,8 @@ class Program(QObject):
         self.chats.close()
         self.tools.close()
         self.garbage_collection.close()
-        self.store.remember(GEOMETRY, self.window.state())
+        with suppress(HistoryError):  # the place of the window may be lost, an answer not
+            self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
         self.model_in_use.close()
         self.models.close()

@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from headstart.chat.history import store as chat_store
 from headstart.chat.history.database import FILE_NAME
 from headstart.chat.history.reader import Group, open_reader
 from headstart.chat.history.store import UNSENT, Store, new_id, open_store
-from headstart.errors import HistoryError
+from headstart.errors import HistoryError, UnwritableHistoryError
 from tests.chat.history.trees import histories
 from tests.source.source_tree import ROOT
 
@@ -340,6 +342,7 @@ def test_interrupted_search_ends_early(store: Store) -> None:
 
 WRITE_FOREVER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from headstart.chat.conversation import Conversation, AnswerOutcome
 from headstart.chat.history.store import open_store
@@ -396,3 +399,17 @@ def _holds_what_was_reported(tree: Conversation, lines: list[list[str]]) -> None
             assert message.state is State.COMPLETE or written >= int(length[0])
     unfinished = [message for message in tree.messages.values() if message.state is State.STREAMING]
     assert unfinished == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an open file can be moved")
+def test_disk_that_was_gone_is_written_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "history")
+    store.create_chat("before")
+    (tmp_path / "history").rename(tmp_path / "gone")
+    with pytest.raises(UnwritableHistoryError, match="history"):
+        store.create_chat("meanwhile")
+    shutil.copytree(tmp_path / "gone", tmp_path / "history")
+    store.create_chat("after")
+    store.close()
+    with closing(open_store(tmp_path / "history")) as again:
+        assert {chat.title for chat in again.chats()} == {"before", "after"}

@@ -1,7 +1,10 @@
 """The logs: a folder one command opens, bounded by rotation, and free of what people write."""
 
+import errno
 import logging
+import os
 from collections.abc import Iterator
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,22 @@ def test_both_logs_rotate(kept: Path, tmp_path: Path) -> None:
     for _ in range(3):
         journal.write("x" * 1_100_000)
     assert {path.name for path in tmp_path.glob("engine.log*")} == {"engine.log", "engine.log.1", "engine.log.2"}
+
+
+def test_log_on_a_full_disk_prints_nothing(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_record: logging.LogRecord) -> bool:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (writer,) = [each for each in logging.getLogger().handlers if isinstance(each, RotatingFileHandler)]
+    log = logging.getLogger("headstart.test")
+    with monkeypatch.context() as fault:
+        fault.setattr(writer, "shouldRollover", fail)
+        log.info("lost")
+    log.info("kept")
+    assert kept.read_text(encoding="utf-8").endswith("kept\n")
+    assert capsys.readouterr().err == ""
 
 
 def test_messages_are_in_no_log(qtbot: QtBot, kept: Path, app: Program) -> None:

@@ -17,7 +17,7 @@ from headstart.chat.history import backups
 from headstart.chat.history.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.history.migrations import NEWEST
 from headstart.chat.history.reader import open_reader
-from headstart.chat.history.store import Store, open_store
+from headstart.chat.history.store import UNSENT, Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
@@ -56,6 +56,62 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
         app.chat_controller.session._retry.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
     assert app.window.chat.notice.text == "Everything is saved again."
+
+
+def test_draft_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first question")
+    chat, composer = app.chat_controller.session.chat.id, app.window.chat.composer
+    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
+        _fill_disk(app.store, full=True)
+        composer.set_text("typed on a full disk " * 5_000)
+    draft = composer.text()
+    app.window.sidebar.new_requested.emit()
+    app.window.sidebar.list.chosen.emit(chat, None)
+    assert composer.text() == draft
+    _fill_disk(app.store, full=False)
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
+        app.chat_controller.session._retry.timeout.emit()
+    saved = app.store.chat(chat)
+    assert saved
+    assert saved.draft == draft
+
+
+def test_draft_of_a_new_chat_on_a_read_only_disk_stays(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first question")
+    chat, composer = app.chat_controller.session.chat.id, app.window.chat.composer
+    app.window.sidebar.new_requested.emit()
+    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
+        app.store._connection.execute("PRAGMA query_only = 1")
+        composer.set_text("not asked yet")
+    app.window.sidebar.list.chosen.emit(chat, None)
+    assert composer.text() == ""
+    app.window.sidebar.new_requested.emit()
+    assert composer.text() == "not asked yet"
+    app.store._connection.execute("PRAGMA query_only = 0")
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
+        app.chat_controller.session._retry.timeout.emit()
+    assert app.store.recall(UNSENT) == "not asked yet"
+
+
+def test_quitting_on_a_read_only_disk_keeps_what_is_unsaved(
+    qtbot: QtBot, app: Program, history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standby, "places", lambda: iter([tmp_path]))
+    ask(qtbot, app, "first question")
+    chat = app.chat_controller.session.chat.id
+    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
+        app.store._connection.execute("PRAGMA query_only = 1")
+        app.window.chat.composer.set_text("not asked yet")
+    app.window.close()
+    recovery = Recovery(history)
+    store = recovery.open()
+    assert store
+    with closing(store):
+        saved = store.chat(chat)
+        assert saved
+        assert saved.draft == "not asked yet"
+    assert recovery.outcome == "Your chats can be saved in their folder again, and what is new is in it now."
+    assert not list(tmp_path.glob("headstart-chats-*"))
 
 
 def test_next_message_saves_unsaved_text(qtbot: QtBot, open_program: Open) -> None:

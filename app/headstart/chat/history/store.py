@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +36,10 @@ class Store(Reader):
     """The only writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
 
     was_repaired = False  # when it was opened; no chat was lost
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, key: Key | None = None) -> None:
+        super().__init__(path, connection, key)
+        self._file = _identity(path)
 
     @property
     def changes(self) -> int:
@@ -381,8 +385,17 @@ class Store(Reader):
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
-        with self._translate_errors(), database.transaction(self._connection):
-            yield
+        with self._translate_errors():
+            self._follow_disk()
+            with database.transaction(self._connection):
+                yield
+
+    def _follow_disk(self) -> None:
+        """Open the file again if its disk was gone and is back. What is written to the old one would be lost."""
+        if (file := _identity(self.path)) != self._file:
+            with suppress(*database.sqlite_errors()):  # it may want to write to a disk that is no longer there
+                self._connection.close()
+            self._connection, self._file = database.connect(self.path, self.key), file
 
 
 def open_store(folder: Path, key: Key | None = None) -> Store:
@@ -413,6 +426,11 @@ def _open(path: Path, key: Key | None) -> Store:
         _prepare(connection, path, key)
         stack.pop_all()
         return Store(path, connection, key)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_dev, state.st_ino
 
 
 def new_id() -> str:

@@ -110,7 +110,7 @@ class ChatSession(QObject):
         self._stored_conversation = self.conversation  # differs from `conversation` only while saving fails
         self._has_reported_failure = False  # to save an answer
         self._retry = QTimer(self, singleShot=True, interval=_RETRY_MS)
-        self._retry.timeout.connect(self._save_answer)
+        self._retry.timeout.connect(self._save_behind)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self._project_files = project.files if project else ()  # not saved with the draft
         if project:
@@ -119,6 +119,7 @@ class ChatSession(QObject):
                 *self._project_files,
                 *(file for file in self.draft_files if file not in self._project_files),
             )
+        self._stored_draft = self.chat.draft, self.draft_files  # differs from them only while saving fails
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
         self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
@@ -140,6 +141,11 @@ class ChatSession(QObject):
     def has_unsaved_answer(self) -> bool:
         """True while a shown answer could not be saved."""
         return self._stored_conversation is not self.conversation
+
+    @property
+    def has_unsaved(self) -> bool:
+        """True while a shown answer, or what is in the message box, could not be saved."""
+        return self.has_unsaved_answer or self._has_unsaved_draft
 
     @property
     def path(self) -> tuple[ChatMessage, ...]:
@@ -330,18 +336,9 @@ class ChatSession(QObject):
         return self._store.chat(chat.id) if is_saved else None
 
     def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
-        """Save the unsent text and its files."""
-        chat_id = self.chat.id if self.is_stored else None
-        to_save = files if self.is_stored else tuple(file for file in files if file not in self._project_files)
-        if files != self.draft_files and self._try_save(lambda: self._store.save_draft_files(chat_id, to_save)):
-            self.draft_files = files
-        if draft == self.chat.draft:
-            return
-        self.chat = replace(self.chat, draft=draft)
-        if self.is_stored:
-            self._try_save(lambda: self._store.save_draft(self.chat.id, draft))
-        else:
-            self._try_save(lambda: self._store.remember(UNSENT, draft or None))
+        """Save the unsent text and its files; try again later if that is impossible now."""
+        self.chat, self.draft_files = replace(self.chat, draft=draft), files
+        self._save_behind()
 
     def refresh(self, chat: Chat) -> None:
         """Take over what was changed elsewhere, such as the title, but keep the draft."""
@@ -355,8 +352,13 @@ class ChatSession(QObject):
         self._abandon_call()
         self.folder.close()
         self.live = None
-        if self.has_unsaved_answer:
-            self._try_save_again(lambda: self._write(self.conversation))
+        if self.has_unsaved:
+            self._try_save_again(self._write_unsaved)
+
+    def save_into(self, copy: Store) -> None:
+        """Save in a copy of the history what cannot be saved in the history itself."""
+        self._store = copy
+        self._try_save_again(self._write_unsaved)
 
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """Have the last message of `conversation` written: an answer that is empty or has a beginning."""
@@ -572,7 +574,7 @@ class ChatSession(QObject):
         stats = {**stats, **live.own_stats()}
         outcome = AnswerOutcome(live.text, state, live.runs, stats, live.loop.calls, live.thinking)
         self.conversation = self.conversation.finish(live.message, outcome)
-        self._save_answer()
+        self._save_behind()
         self.ended.emit(live.message)
         self._events.answered.emit(self.chat, live.text, time.monotonic() - self._asked_at)
 
@@ -590,19 +592,42 @@ class ChatSession(QObject):
             self._store.save(self.chat.id, self._stored_conversation, after)
         else:
             self._store.begin(self.chat, after)
-            self.is_stored = True
+            self.is_stored, self._stored_draft = True, ("", ())
         self._stored_conversation = after
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 
+    @property
+    def _has_unsaved_draft(self) -> bool:
+        return self._stored_draft != (self.chat.draft, self.draft_files)
+
+    def _write_unsaved(self) -> None:
+        if self.has_unsaved_answer:
+            self._write(self.conversation)
+        if self._has_unsaved_draft:
+            self._write_draft()
+
+    def _write_draft(self) -> None:
+        draft, files = self.chat.draft, self.draft_files
+        stored_draft, stored_files = self._stored_draft
+        if files != stored_files:
+            to_save = files if self.is_stored else tuple(file for file in files if file not in self._project_files)
+            self._store.save_draft_files(self.chat.id if self.is_stored else None, to_save)
+        if draft != stored_draft and self.is_stored:
+            self._store.save_draft(self.chat.id, draft)
+        elif draft != stored_draft:
+            self._store.remember(UNSENT, draft or None)
+        self._stored_draft = draft, files
+
     @Slot()
-    def _save_answer(self) -> None:
-        """Save what is shown of the answer, or schedule another try."""
-        if not self.has_unsaved_answer:
-            return
-        if self._try_save_again(lambda: self._write(self.conversation)):
-            self.chat_changed.emit(self.chat)
-        else:
+    def _save_behind(self) -> None:
+        """Save what is shown and not on the disk, or schedule another try."""
+        is_answer = self.has_unsaved_answer
+        if not self.has_unsaved:
+            self._report_success()
+        elif not self._try_save_again(self._write_unsaved):
             self._retry.start()
+        elif is_answer:
+            self.chat_changed.emit(self.chat)
 
     def _try_save(self, write: Callable[[], object]) -> bool:
         with showing_errors(lambda sentence: self._events.error_occurred.emit(sentence, None)):
@@ -617,14 +642,14 @@ class ChatSession(QObject):
         except HistoryError as error:
             if not self._has_reported_failure:
                 self._has_reported_failure = True
-                words = self.tr("{fault} The answer stays here, and saving is tried again.")
+                words = self.tr("{fault} What is not saved stays here, and saving is tried again.")
                 self._events.error_occurred.emit(words.format(fault=translate_error(error)), None)
             return False
         self._report_success()
         return True
 
     def _report_success(self) -> None:
-        if self._has_reported_failure and not self.has_unsaved_answer:
+        if self._has_reported_failure and not self.has_unsaved:
             self._has_reported_failure = False
             self._events.saved.emit()
 

@@ -1441,8 +1441,8 @@
         <translation>回答仍在生成；请停止它或等待其结束。</translation>
     </message>
     <message>
-        <source>{fault} The answer stays here, and saving is tried again.</source>
-        <translation>{fault}回答会保留在此处，并将再次尝试保存。</translation>
+        <source>{fault} What is not saved stays here, and saving is tried again.</source>
+        <translation>{fault}未保存的内容会保留在此处，并将再次尝试保存。</translation>
     </message>
 </context>
 <context>

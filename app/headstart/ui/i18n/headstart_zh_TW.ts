@@ -1441,8 +1441,8 @@
         <translation>回答仍在產生；請停止它或等待其結束。</translation>
     </message>
     <message>
-        <source>{fault} The answer stays here, and saving is tried again.</source>
-        <translation>{fault}回答會保留在此處，並將再次嘗試儲存。</translation>
+        <source>{fault} What is not saved stays here, and saving is tried again.</source>
+        <translation>{fault}未儲存的內容會保留在此處，並將再次嘗試儲存。</translation>
     </message>
 </context>
 <context>

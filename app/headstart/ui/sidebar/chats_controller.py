@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
 from headstart import paths
+from headstart.chat import standby
 from headstart.chat.conversation import Chat
 from headstart.chat.history.database import Key
 from headstart.chat.history.reader import Group, Hit, Reader, open_reader
@@ -215,7 +216,7 @@ class ChatsController(QObject):
     def open_new(self) -> None:
         """Open a chat without messages, in the listed project. Its first message stores it."""
         if self.current is None or self.current.is_stored or self.current.chat.project != self._project:
-            self._open_session(self._new_session(None))
+            self._open_session(self._unsaved_new_session() or self._new_session(None))
         elif self.current:
             self.opened.emit(self.current)
 
@@ -376,11 +377,16 @@ class ChatsController(QObject):
             self._try(self._store.forget_outdated_caches)
 
     def close(self) -> None:
-        """Save unfinished answers and stop."""
+        """Save unfinished answers and stop; what the history does not take goes into a copy for the next start."""
         self._list_timer.stop()
         self._search.close()
         for session in self._sessions.values():
             session.close()
+        unsaved = [session for session in self._sessions.values() if session.has_unsaved]
+        if unsaved and (copy := standby.open_copy(self._store.path.parent, self._store.key)):
+            for session in unsaved:
+                session.save_into(copy)
+            self._try(copy.close)
 
     def _delete_orphaned_caches(self) -> None:
         """Delete the prompt caches of chats that are gone, after a kill or after a backup replaced the history."""
@@ -417,9 +423,9 @@ class ChatsController(QObject):
 
     @Slot()
     def _drop_idle_sessions(self) -> None:
-        """Drop sessions that are neither open nor busy: everything in them is on disk."""
+        """Drop sessions that are neither open nor busy, and have everything on the disk."""
         for key, session in list(self._sessions.items()):
-            if session is not self.current and not session.is_answering and not session.has_unsaved_answer:
+            if session is not self.current and not session.is_answering and not session.has_unsaved:
                 del self._sessions[key]
                 session.folder.close()
                 session.deleteLater()
@@ -430,6 +436,11 @@ class ChatsController(QObject):
             if chat and chat.deleted is None:
                 return self._new_session(chat)
         return None
+
+    def _unsaved_new_session(self) -> ChatSession | None:
+        """Return the chat without messages whose draft could not be saved."""
+        unsaved = (each for each in self._sessions.values() if not each.is_stored and each.has_unsaved)
+        return next((each for each in unsaved if each.chat.project == self._project), None)
 
     def _new_session(self, chat: Chat | None) -> ChatSession:
         project = self._store.project(self._project) if chat is None and self._project else None

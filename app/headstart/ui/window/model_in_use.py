@@ -1,6 +1,7 @@
 """The model that answers: loading, display, and replacement as models are chosen, added and removed."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -8,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from headstart import remotes
 from headstart.chat.history.store import Store
 from headstart.engine.protocol import Description, ModelInfo
-from headstart.errors import EngineBusyError, HeadstartError
+from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.library import library
 from headstart.settings import Settings
 from headstart.ui.chat.tools import ToolsController
@@ -158,7 +159,8 @@ class ModelInUse(QObject):
         if not reach.leaves:
             self._window.chat.notice.retract(Cause.REACH)
         if server and not remotes.is_here(server) and self._store.recall(_WARNED.format(server.name)) != server.url:
-            self._store.remember(_WARNED.format(server.name), server.url)
+            with suppress(HistoryError):  # it is said again then
+                self._store.remember(_WARNED.format(server.name), server.url)
             self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str, str]:
