@@ -25,7 +25,7 @@ class Lost(AssertionError):  # noqa: N818 - it is what happened, not an error of
 
 
 @dataclass
-class Told:
+class PrintedLines:
     """The lines that a window has printed, in order."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Window:
 
     def __init__(self, home: Path, seed: int, pace: str = "", patience: float | None = None) -> None:
         """Start it. `pace` of the toy engine; None: the installed model. `patience`: with a silent engine."""
-        self.told = Told()
+        self.told = PrintedLines()
         command = [sys.executable, "-m", "tests.faults.window", str(seed), pace]
         command += [] if patience is None else [str(patience)]
         self.process = subprocess.Popen(
@@ -96,15 +96,15 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, **own, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 
 
-def require_kept(home: Path, told: Told, ended: float, unsaved: float = UNSAVED) -> None:
+def require_kept(home: Path, printed: PrintedLines, ended: float, unsaved: float = UNSAVED) -> None:
     """Require all questions, and all text shown so many seconds before the end, in a sound history. Raises Lost."""
     store = open_store(home / "history")  # checks the file
     try:
-        for sent in told.of("sent"):
+        for sent in printed.of("sent"):
             texts = [m.text for m in store.conversation(sent["chat"]).messages.values() if m.role is Role.USER]
             if sent["text"] not in texts:
                 raise Lost(f"a question is gone: {sent['text'][:60]}")
-        for shown in told.of("shown"):
+        for shown in printed.of("shown"):
             if shown["at"] < ended - unsaved:
                 _require_text(store, shown)
     finally:

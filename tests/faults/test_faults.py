@@ -26,7 +26,7 @@ from headstart.settings import Settings, save
 from headstart.ui.application import SingleInstance
 from tests.faults import damage, keeping, kills
 from tests.faults.kills import Where
-from tests.faults.profile import Lost, Told, require_kept
+from tests.faults.profile import Lost, PrintedLines, require_kept
 
 READ_ONLY = 1  # MS_RDONLY
 KILLS = (kills.kill_window, kills.kill_engine, kills.hang_engine, kills.stop_for_a_while, kills.start_twice)
@@ -81,11 +81,11 @@ def test_loss_is_noticed(home: Path) -> None:
     store.close()
     sent = {"is": "sent", "at": 0.0, "chat": chat.id, "text": "where am I?"}
     with pytest.raises(Lost, match="where am I"):
-        require_kept(home, Told([sent]), 10.0)
+        require_kept(home, PrintedLines([sent]), 10.0)
     shown = {"is": "shown", "at": 0.0, "chat": chat.id, "message": 2, "length": 30, "sum": 0}
     with pytest.raises(Lost, match="30 characters were shown"):
-        require_kept(home, Told([shown]), 10.0)
-    require_kept(home, Told([shown]), 0.5)
+        require_kept(home, PrintedLines([shown]), 10.0)
+    require_kept(home, PrintedLines([shown]), 0.5)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 40, b"garbage\n\xff\n"])

@@ -46,7 +46,7 @@ def census(app: Program) -> Census:
 
 
 def at_rest(qtbot: QtBot, app: Program) -> Census:
-    """Wait until nothing more ends, and return the counts."""
+    """Wait until the counts no longer change, and return them."""
     seen = [census(app)]
 
     def is_same() -> bool:

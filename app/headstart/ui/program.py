@@ -309,7 +309,7 @@ class Program(QObject):
     @Slot(str)
     @Slot(str, str)
     def _on_model_requested(self, name: str, reason: str = "") -> None:
-        """Show a model where you can get it."""
+        """Open the page of models, and search its catalogue for this model."""
         self.window.actions_by_name["models"].trigger()
         self.window.models.catalogue.search_for(name, reason)
 

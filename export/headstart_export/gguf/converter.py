@@ -182,7 +182,7 @@ def _sizes(reader: Any, name: str, found: Mapping[str, Any]) -> Sizes:
     if window and period is None:
         raise ValueError(f"it has a window of {window} tokens, which is not known of the kind {name}")
     rotation = replace(_rotation(of, head, context), is_rounded=name != "gpt-oss")
-    local = _local(of("attention.sliding_window_pattern", period), layers) if window else ()
+    local = _windowed_layers(of("attention.sliding_window_pattern", period), layers) if window else ()
     local_base = of.positive("rope.freq_base_swa", _ROPE_BASE if name == "gemma3" else rotation.base)
     inner = of.count("feed_forward_length")
     scales = {key: of.factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")}
@@ -299,7 +299,7 @@ def _window(window: Any, context: int) -> int:
     return window if window < context else 0
 
 
-def _local(pattern: Any, layers: int) -> tuple[bool, ...]:
+def _windowed_layers(pattern: Any, layers: int) -> tuple[bool, ...]:
     """Return which layers have the window, from a list or a period whose last layer has none; all for a period of 0."""
     if isinstance(pattern, int) and pattern >= 0:
         return tuple(not pattern or (layer + 1) % pattern != 0 for layer in range(layers))

@@ -15,7 +15,7 @@ from tests.chat.history.trees import QUOTING
 from tests.junk import fuzz
 
 
-def _tell(store: Store, *texts: str, title: str = "") -> str:
+def _save_chat(store: Store, *texts: str, title: str = "") -> str:
     """Save a chat with these messages, each below the one before."""
     tree = Conversation()
     for text in texts:
@@ -82,7 +82,7 @@ NOT_FOUND = [
 
 @pytest.mark.parametrize(("text", "query", "marked"), FOUND)
 def test_text_is_found_and_its_words_are_marked(store: Store, text: str, query: str, marked: list[str]) -> None:
-    _tell(store, "other words entirely", text)
+    _save_chat(store, "other words entirely", text)
     (hit,) = store.search(query)
     assert hit.message == 2
     assert _marked(hit.snippet) == marked
@@ -90,7 +90,7 @@ def test_text_is_found_and_its_words_are_marked(store: Store, text: str, query: 
 
 @pytest.mark.parametrize(("text", "query"), NOT_FOUND)
 def test_missing_words_are_not_found(store: Store, text: str, query: str) -> None:
-    _tell(store, text)
+    _save_chat(store, text)
     assert store.search(query) == ()
 
 
@@ -130,20 +130,20 @@ def _odd_store() -> Store:
 @pytest.fixture(autouse=True, scope="module")
 def _one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     _opened.append(open_store(tmp_path_factory.mktemp("odd")))
-    _tell(_opened[0], "a b AND OR 虎 👍 N T E", title="a")
+    _save_chat(_opened[0], "a b AND OR 虎 👍 N T E", title="a")
     yield
     _opened.pop().close()
 
 
 def test_titles_come_before_messages(store: Store) -> None:
-    chat = _tell(store, "a tiger sleeps", title="Tiger")
+    chat = _save_chat(store, "a tiger sleeps", title="Tiger")
     hits = store.search("tiger")
     assert [(hit.chat.id, hit.message) for hit in hits] == [(chat, None), (chat, 1)]
     assert _marked(hits[0].snippet) == ["Tiger"]
 
 
 def test_newest_messages_come_first_up_to_a_limit(store: Store) -> None:
-    _tell(store, *(f"needle {number}" for number in range(5)))
+    _save_chat(store, *(f"needle {number}" for number in range(5)))
     assert [hit.snippet.text for hit in store.search("needle", limit=2)] == ["needle 4", "needle 3"]
 
 
@@ -160,7 +160,7 @@ def test_hits_are_sorted_by_date(store: Store, query: str) -> None:
 
 
 def test_search_follows_every_change(store: Store) -> None:
-    chat = _tell(store, "first words", title="old name")
+    chat = _save_chat(store, "first words", title="old name")
     tree = store.conversation(chat)
     store.save(chat, tree, tree.edit(1, "second words").remove(1))
     store.rename(chat, "new name")
@@ -192,7 +192,7 @@ def test_answer_is_found_once_finished(store: Store) -> None:
 
 
 def test_snippet_is_around_the_first_hit(store: Store) -> None:
-    _tell(store, f"{'before ' * 50}needle\n{'after ' * 50}")
+    _save_chat(store, f"{'before ' * 50}needle\n{'after ' * 50}")
     (hit,) = store.search("needle")
     assert hit.snippet.text.startswith("…")
     assert hit.snippet.text.endswith("…")
@@ -201,7 +201,7 @@ def test_snippet_is_around_the_first_hit(store: Store) -> None:
 
 
 def test_snippet_of_a_table_has_no_bars(store: Store) -> None:
-    _tell(store, "| Animal | Legs |\n| --- | ---: |\n| Tiger | 4 |")
+    _save_chat(store, "| Animal | Legs |\n| --- | ---: |\n| Tiger | 4 |")
     (hit,) = store.search("tiger")
     assert hit.snippet.text == " Animal Legs Tiger 4 "
     assert _marked(hit.snippet) == ["Tiger"]
@@ -210,7 +210,7 @@ def test_snippet_of_a_table_has_no_bars(store: Store) -> None:
 
 
 def test_index_can_be_rebuilt(store: Store) -> None:
-    _tell(store, "tigers", title="about tigers")
+    _save_chat(store, "tigers", title="about tigers")
     store.rebuild_index()
     store.rebuild_index()
     assert len(store.search("tigers")) == 2

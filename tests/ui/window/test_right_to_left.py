@@ -19,7 +19,7 @@ Open = Callable[..., Program]
 
 
 @pytest.fixture
-def read_from(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], None]]:
+def set_direction(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], None]]:
     """A function that sets the reading direction of windows created afterwards."""
     yield qapp.setLayoutDirection
     qapp.setLayoutDirection(LEFT)
@@ -42,9 +42,9 @@ def _places(app: Program) -> dict[str, QRect]:
     return found
 
 
-def test_every_control_is_mirrored(open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]) -> None:
+def test_every_control_is_mirrored(open_program: Open, set_direction: Callable[[Qt.LayoutDirection], None]) -> None:
     usual = _places(open_program())
-    read_from(RIGHT)
+    set_direction(RIGHT)
     app = open_program()
     mirrored, width = _places(app), app.window.width()
     assert usual.keys() == mirrored.keys()
@@ -54,9 +54,9 @@ def test_every_control_is_mirrored(open_program: Open, read_from: Callable[[Qt.L
 
 
 def test_list_of_chats_is_mirrored(
-    qtbot: QtBot, open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
+    qtbot: QtBot, open_program: Open, set_direction: Callable[[Qt.LayoutDirection], None]
 ) -> None:
-    read_from(RIGHT)
+    set_direction(RIGHT)
     app = open_program()
     ask(qtbot, app, "open")
     chat = app.store.chats()[0]
@@ -94,10 +94,10 @@ def test_wrapped_rows_begin_on_the_right(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize(("name", "turns"), [("previous", True), ("folded", True), ("copy", False), ("attach", False)])
 def test_directional_icons_are_mirrored(
-    read_from: Callable[[Qt.LayoutDirection], None], name: str, turns: bool
+    set_direction: Callable[[Qt.LayoutDirection], None], name: str, turns: bool
 ) -> None:
     usual = icon(name).pixmap(32, 32).toImage()
-    read_from(RIGHT)
+    set_direction(RIGHT)
     shown = icon(name).pixmap(32, 32).toImage()
     assert (shown == usual) is not turns
     mirrored = usual.flipped(Qt.Orientation.Horizontal) if turns else usual
@@ -107,9 +107,9 @@ def test_directional_icons_are_mirrored(
 
 
 def test_words_keep_the_direction_of_their_script(
-    qtbot: QtBot, open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
+    qtbot: QtBot, open_program: Open, set_direction: Callable[[Qt.LayoutDirection], None]
 ) -> None:
-    read_from(RIGHT)
+    set_direction(RIGHT)
     app = open_program()
     for text in ("Left to right.", "مرحبا بالعالم."):
         with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):

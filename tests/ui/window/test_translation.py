@@ -67,8 +67,8 @@ def _calls(node: ast.AST, owner: str = "") -> Iterator[tuple[ast.Call, str]]:
         yield from _calls(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
 
-def _said(module: Module) -> Iterator[Message]:
-    """Return what a module gives to be translated, as Python understands it."""
+def _translated_texts(module: Module) -> Iterator[Message]:
+    """Yield the texts that a module translates, each with its context, found by Python's parser."""
     for call, owner in _calls(module.tree):
         name, texts = _called(call), [_text(argument) for argument in call.args]
         if name == "tr" and texts[0] is not None:
@@ -104,7 +104,7 @@ def _module(text: str) -> Module:
 
 
 def _all(modules: Iterable[Module]) -> set[Message]:
-    return {message for module in modules for message in _said(module)}
+    return {message for module in modules for message in _translated_texts(module)}
 
 
 @pytest.fixture(scope="module")

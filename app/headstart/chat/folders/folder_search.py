@@ -62,7 +62,7 @@ class _Scores:
         return sum(weight for bit, weight in enumerate(self.weights) if words >> bit & 1) / (sum(self.weights) or 1.0)
 
     def text_share(self, passage: int) -> float:
-        """Return the bm25 of a passage as a share of what one could have with all words many times."""
+        """Return the bm25 of a passage as a share of the highest that is possible."""
         return self.texts.get(passage, 0.0) / (self.bound or 1.0)
 
 

@@ -215,7 +215,10 @@ def _middle_height(form: QTextFormat) -> float:
 
 
 def _layout(document: QTextDocument, form: QTextFormat) -> tuple[Formula, float, bool]:
-    """Return a formula, its letter size in pixels (displayed, it shrinks to the text width) and if it is displayed."""
+    """Return a formula, the size of its letters in pixels, and True if it has a line of its own.
+
+    A formula with a line of its own shrinks to the width of the text.
+    """
     display = bool(form.property(_DISPLAY))
     formula = typeset(str(form.property(_LATEX)), display=display)
     assert formula

@@ -213,7 +213,7 @@ class Sidebar(QFrame):
         self.list.show_listing(listing, current)
         self.place.show_place(listing)
         self._on_selection_changed()
-        self._show_aside(listing)
+        self._show_places(listing)
         is_empty = listing.is_complete and not (listing.hits if listing.query else listing.chats)
         self._empty.setText(self._empty_text(listing))
         self._empty.setVisible(is_empty)
@@ -256,7 +256,7 @@ class Sidebar(QFrame):
             return False
         return True
 
-    def _show_aside(self, listing: SidebarContent) -> None:
+    def _show_places(self, listing: SidebarContent) -> None:
         """Show the buttons of the archive and of the bin, unless these are empty."""
         for way, words, count, place in (
             (self.archive, self.tr("Archive ({})"), listing.num_archived, ChatPlace.ARCHIVE),
