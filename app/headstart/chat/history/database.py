@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -177,13 +178,7 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
-        reason = error.strerror or str(error)
-        raise UnwritableHistoryError(
-            "The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then "
-            "try again.",
-            path=path.parent,
-            reason=reason,
-        ) from error
+        raise _unusable(path, error.strerror or str(error)) from error
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -251,17 +246,13 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
             path=path,
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return UnwritableHistoryError(
-            "The chat history in {path} cannot be written; make the folder readable and writable for you, then try "
-            "again.",
-            path=path.parent,
-        )
+        return _unusable(path, _obstacle(path) or str(error))
     if code == sqlite3.SQLITE_IOERR:
         return UnwritableHistoryError(
             "The chat history in {path} cannot be used ({reason}); see that its disk is there and has room, then try "
             "again: everything saved before is still there.",
             path=path.parent,
-            reason=error,
+            reason=_obstacle(path) or error,
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return HistoryError("Another program is using the chat history {path}; close it and try again.", path=path)
@@ -270,6 +261,24 @@ def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
         path=path,
         error=error,
     )
+
+
+def _unusable(path: Path, reason: str) -> UnwritableHistoryError:
+    return UnwritableHistoryError(
+        "The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then try "
+        "again.",
+        path=path.parent,
+        reason=reason,
+    )
+
+
+def _obstacle(path: Path) -> str:
+    """Return the system's reason why nothing can be written beside a history, which SQLite keeps to itself."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def has_cipher() -> bool:

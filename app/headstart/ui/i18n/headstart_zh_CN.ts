@@ -2589,10 +2589,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用 {path} 中的聊天历史记录（{reason}）；请让您可以读写该文件夹，然后重试。</translation>
     </message>
     <message>
-        <source>The chat history in {path} cannot be written; make the folder readable and writable for you, then try again.</source>
-        <translation>无法写入 {path} 中的聊天历史记录；请让您可以读写该文件夹，然后重试。</translation>
-    </message>
-    <message>
         <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
         <translation>无法使用聊天历史记录 {path}（{error}）；请重试，仍不行则重启程序。</translation>
     </message>

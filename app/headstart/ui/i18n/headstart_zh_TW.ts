@@ -2589,10 +2589,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用 {path} 中的聊天歷程記錄（{reason}）；請讓您可以讀寫該資料夾，然後再試一次。</translation>
     </message>
     <message>
-        <source>The chat history in {path} cannot be written; make the folder readable and writable for you, then try again.</source>
-        <translation>無法寫入 {path} 中的聊天歷程記錄；請讓您可以讀寫該資料夾，然後再試一次。</translation>
-    </message>
-    <message>
         <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
         <translation>無法使用聊天歷程記錄 {path}（{error}）；請再試一次，仍不行則重新啟動程式。</translation>
     </message>
