@@ -1187,16 +1187,16 @@
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: it takes about {needed} of {free}.</source>
-        <translation>内存足够：约需 {needed}，可用 {free}。</translation>
+        <source>Fits your memory: by its size, it takes about {needed} of {free} with a full context.</source>
+        <translation>内存足够：按其大小估算，上下文占满时约占用 {free} 中的 {needed}。</translation>
     </message>
     <message>
-        <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
-        <translation>内存足够：上下文占满时约占用 {free} 中的 {needed}。</translation>
+        <source>Fits your memory: by its size, it takes about {needed} of {free}.</source>
+        <translation>内存足够：按其大小估算，约占用 {free} 中的 {needed}。</translation>
     </message>
     <message>
-        <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
-        <translation>太大：约需 {needed} 内存，可用 {free}。</translation>
+        <source>Too large: by its size, it takes about {needed} of memory, and {free} is free.</source>
+        <translation>太大：按其大小估算，约需 {needed} 内存，可用 {free}。</translation>
     </message>
     <message>
         <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>

@@ -1187,16 +1187,16 @@
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: it takes about {needed} of {free}.</source>
-        <translation>記憶體足夠：約占用 {free} 中的 {needed}。</translation>
+        <source>Fits your memory: by its size, it takes about {needed} of {free} with a full context.</source>
+        <translation>記憶體足夠：按其大小估算，上下文占滿時約佔用 {free} 中的 {needed}。</translation>
     </message>
     <message>
-        <source>Fits your memory: with a full context it takes about {needed} of {free}.</source>
-        <translation>記憶體足夠：上下文占滿時約佔用 {free} 中的 {needed}。</translation>
+        <source>Fits your memory: by its size, it takes about {needed} of {free}.</source>
+        <translation>記憶體足夠：按其大小估算，約佔用 {free} 中的 {needed}。</translation>
     </message>
     <message>
-        <source>Too large: it takes about {needed} of memory, and {free} is free.</source>
-        <translation>太大：約需 {needed} 記憶體，可用 {free}。</translation>
+        <source>Too large: by its size, it takes about {needed} of memory, and {free} is free.</source>
+        <translation>太大：按其大小估算，約需 {needed} 記憶體，可用 {free}。</translation>
     </message>
     <message>
         <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>

@@ -121,10 +121,14 @@ def facts(recipe: CatalogueEntry, free: int) -> str:
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", "Fits your memory: it takes about {needed} of {free}.")
+        fitting = translate("Catalogue", "Fits your memory: by its size, it takes about {needed} of {free}.")
         if recipe.purpose in {"chat", "completion"}:
-            fitting = translate("Catalogue", "Fits your memory: with a full context it takes about {needed} of {free}.")
-        too_large = translate("Catalogue", "Too large: it takes about {needed} of memory, and {free} is free.")
+            fitting = translate(
+                "Catalogue", "Fits your memory: by its size, it takes about {needed} of {free} with a full context."
+            )
+        too_large = translate(
+            "Catalogue", "Too large: by its size, it takes about {needed} of memory, and {free} is free."
+        )
         fit = (fitting if recipe.memory <= free else too_large).format(
             needed=rough_size(recipe.memory), free=rough_size(free)
         )
