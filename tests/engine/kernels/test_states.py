@@ -1,21 +1,14 @@
 """Layers that keep a state: what they compute, and that every place of a text is found again to the bit."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.engine.kernels.library import Library, library
-from headstart.engine.kernels.states import (
-    Convolution,
-    DeltaRule,
-    SequencePart,
-    States,
-    StateUpdate,
-    kept_bytes,
-    update_memories,
-)
+from headstart.engine.kernels.library import KernelRecurrence, Library, library
+from headstart.engine.kernels.states import Convolution, DeltaRule, SequencePart, States, StateUpdate, kept_bytes
 
 Floats = NDArray[np.float32]
 
@@ -32,7 +25,10 @@ RULES: dict[str, StateUpdate] = {
 }
 if own := library():
     WIDE = RANDOM.standard_normal((CHANNELS * 4, TAPS)).astype(np.float32)
-    RULES["delta rule of our own kernels"] = DeltaRule(WIDE, DECAYS, BIASES, KEY_HEADS, own, threads=2)
+    RULES["delta rule of our own kernels"] = DeltaRule(WIDE, DECAYS, BIASES, KEY_HEADS, own)
+    RULES["convolution of our own kernels"] = Convolution(WEIGHTS, own)
+for each_rule in RULES.values():
+    each_rule.threads = 2
 
 
 def inputs(rule: StateUpdate, seed: int) -> Floats:
@@ -123,34 +119,82 @@ def test_last_tokens_need_not_be_read_again(name: str) -> None:
     assert 0 < states.known(0, 600) <= 600
 
 
-@pytest.mark.parametrize("tokens", [1, 50])
-@pytest.mark.parametrize(("heads", "key_heads", "size"), [(4, 2, 32), (3, 1, 64), (2, 2, 160)])
+def assert_kernels_agree(kernels: Library, make: Callable[[Library | None], StateUpdate], tokens: int) -> None:
+    """Compare each instruction set, in some threads, with NumPy, and all of them with each other to the bit."""
+    expected, chance, found = make(None), np.random.default_rng(1), list[tuple[Floats, Floats]]()
+    x = chance.standard_normal((tokens, expected.width)).astype(np.float32)
+    begun = chance.standard_normal(expected.start().size).astype(np.float32)
+    right = np.empty((tokens, expected.given), np.float32)
+    after, before = expected.advance(begun, x, right), kernels.isa
+    try:
+        for threads, isa in enumerate(kernels.isas, start=1):
+            kernels.use(isa)
+            rule, out, untouched = make(kernels), np.full_like(right, np.nan), begun.copy()
+            rule.threads = threads
+            found.append((rule.advance(begun, x, out), out))
+            assert np.array_equal(begun, untouched)
+            assert np.allclose(out, right, rtol=1e-4, atol=1e-5), isa
+            assert np.allclose(found[-1][0], after, rtol=1e-4, atol=1e-5), isa
+            assert all(map(np.array_equal, found[0], found[-1])), isa
+    finally:
+        if before:
+            kernels.use(before)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 50])
+@pytest.mark.parametrize(("heads", "key_heads", "size", "taps"), [(4, 2, 32, 4), (3, 1, 64, 2), (2, 2, 160, 60)])
 def test_kernels_compute_the_delta_rule_as_numpy(
-    kernels: Library, heads: int, key_heads: int, size: int, tokens: int
+    kernels: Library, heads: int, key_heads: int, size: int, taps: int, tokens: int
 ) -> None:
     chance = np.random.default_rng(1)
-    mixed = chance.standard_normal((tokens, 2 * key_heads + heads, size)) * size**-0.5
-    arrays = [each.astype(np.float32) for each in (mixed, *chance.random((2, tokens, heads)))]
-    begun = chance.standard_normal((heads, size, size)).astype(np.float32)
-    right, expected = np.empty((tokens, heads * size), np.float32), begun.copy()
-    update_memories(key_heads, arrays, expected, right)
-    found = []
-    before = kernels.isa
-    for threads, isa in enumerate(kernels.isas, start=1):
-        kernels.use(isa)
-        memory, out = begun.copy(), np.full_like(right, np.nan)
-        kernels.delta_rule(key_heads, arrays, memory, out, threads)
-        found.append((memory, out))
-        assert np.allclose(out, right, atol=1e-5), isa
-        assert np.allclose(memory, expected, atol=1e-5), isa
-        assert all(map(np.array_equal, found[0], found[-1])), isa
-    if before:
-        kernels.use(before)
+    weights = (chance.standard_normal(((2 * key_heads + heads) * size, taps)) * taps**-0.5).astype(np.float32)
+    decays, biases = -chance.random(heads).astype(np.float32), chance.standard_normal(heads).astype(np.float32) * 9
+
+    def make(library: Library | None) -> DeltaRule:
+        rule = DeltaRule(weights, decays, biases, key_heads, library)
+        assert library is None or library.has_recurrence(rule.layer)
+        return rule
+
+    assert_kernels_agree(kernels, make, tokens)
 
 
-@pytest.mark.parametrize("sizes", [(4, 2, 48), (3, 2, 32), (2, 0, 32), (1, 2, 32), (1, 1, 544)])
-def test_unsupported_delta_rule_is_known(kernels: Library, sizes: tuple[int, int, int]) -> None:
-    assert not kernels.has_delta_rule(*sizes)
+@pytest.mark.parametrize("tokens", [1, 2, 50])
+@pytest.mark.parametrize(("width", "taps"), [(1, 2), (257, 3), (1024, 4), (40, 60)])
+def test_kernels_compute_the_convolution_as_numpy(kernels: Library, width: int, taps: int, tokens: int) -> None:
+    weights = np.random.default_rng(1).standard_normal((width, taps)).astype(np.float32)
+    assert_kernels_agree(kernels, lambda library: Convolution(weights, library), tokens)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (384, 4, 4, 2, 48),  # a size that is no multiple of 32
+        (320, 4, 4, 3, 32),  # heads that share keys unevenly
+        (64, 4, 2, 0, 32),
+        (160, 4, 1, 2, 32),
+        (1632, 4, 1, 1, 544),
+        (255, 4, 4, 2, 32),  # a width of other heads
+        (64, 1, 0, 0, 0),
+        (0, 4, 0, 0, 0),
+        (64, 4, 0, 2, 32),
+    ],
+)
+def test_unsupported_layer_is_known(kernels: Library, sizes: tuple[int, ...]) -> None:
+    assert not kernels.has_recurrence(KernelRecurrence(0, *sizes))
+    nothing = np.zeros((1, 0), np.float32)
+    with pytest.raises(RuntimeError):
+        kernels.recur(KernelRecurrence(0, *sizes), nothing, nothing, nothing, 1)
+
+
+def test_kernels_let_numbers_that_are_not_finite_pass(kernels: Library) -> None:
+    """A later token of the same heads is spoiled, too; others are not."""
+    rule = DeltaRule(WEIGHTS.repeat(4, 0), DECAYS, BIASES, KEY_HEADS, kernels)
+    x = np.random.default_rng(1).standard_normal((3, rule.width)).astype(np.float32)
+    x[1, -1] = np.nan  # of the last head
+    out = outputs(rule, x).reshape(3, HEADS, -1)
+    assert np.isnan(out[1:, -1]).all()
+    assert np.isfinite(out[:, :-1]).all()
+    assert np.isfinite(out[0]).all()
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -62,7 +62,7 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     own = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[CompiledSteps] = ()
     kernels = proven() if properties.get(KERNELS) else None
-    states = replace_recurrences(model, kernels, devices.cores())
+    states = replace_recurrences(model, kernels)
     if properties.get(KERNELS):
         if kernels is None:
             raise RuntimeError(f"our own kernels are not used: {unsupported_reason()}")
@@ -75,9 +75,10 @@ def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Com
     attentions = [attention for piece in pieces for attention in piece.attentions]
     widest = max((attention.window for attention in attentions), default=0)
     windows = Windows(widest) if widest else None
+    threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
+    states.use(threads)
     for piece in pieces:
-        piece.tickets, piece.windows = tickets, windows
-        piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
+        piece.tickets, piece.windows, piece.threads = tickets, windows, threads
     return Compiled(compiled, tickets, states, attentions, windows)
 
 

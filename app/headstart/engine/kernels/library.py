@@ -21,7 +21,7 @@ from headstart.errors import SettingsError
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-_ABI = 7
+_ABI = 8
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -139,18 +139,23 @@ class Sequences(Structure):
     )
 
 
-class KernelDelta(Structure):
-    """The hk_delta of the library: heads that each keep a memory of values by keys."""
+class KernelRecurrence(Structure):
+    """The hk_recurrence of the library: a layer that keeps a state."""
 
     _fields_ = (
+        ("tokens", c_int32),
+        ("width", c_int32),
+        ("taps", c_int32),
         ("heads", c_int32),
         ("key_heads", c_int32),
         ("size", c_int32),
-        ("tokens", c_int32),
-        ("mixed", c_void_p),
+        ("weights", c_void_p),
         ("decays", c_void_p),
-        ("corrections", c_void_p),
-        ("memory", c_void_p),
+        ("biases", c_void_p),
+        ("x", c_void_p),
+        ("before", c_void_p),
+        ("after", c_void_p),
+        ("mixed", c_void_p),
         ("out", c_void_p),
     )
 
@@ -223,7 +228,7 @@ class Library:
         functions.hk_kv_record_size.argtypes, functions.hk_kv_record_size.restype = [c_int] * 2, c_size_t
         functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(KernelAttention), *[c_int] * 4], None
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
-        functions.hk_delta_rule.argtypes = [POINTER(KernelDelta), c_int]
+        functions.hk_recur.argtypes = [POINTER(KernelRecurrence), c_int]
         functions.hk_run.argtypes = [POINTER(KernelProgram), c_int, POINTER(c_void_p), c_int]
 
     @property
@@ -306,21 +311,24 @@ class Library:
         if failed:
             raise MemoryError
 
-    def has_delta_rule(self, heads: int, key_heads: int, size: int) -> bool:
-        """Return True if the delta rule is supported for these sizes."""
-        return not self._functions.hk_delta_rule(KernelDelta(heads, key_heads, size), 1)
+    def has_recurrence(self, layer: KernelRecurrence) -> bool:
+        """Return True if layers of these sizes are supported."""
+        return not self._functions.hk_recur(KernelRecurrence.from_buffer_copy(layer), 1)
 
-    def delta_rule(self, key_heads: int, arrays: Sequence[Floats], memory: Floats, out: Floats, threads: int) -> None:
-        """Compute the gated delta rule for some tokens, in place of `memory`, [heads, size, size].
+    def recur(self, layer: KernelRecurrence, x: Floats, state: Floats, out: Floats, threads: int) -> Floats:
+        """Compute a layer for some tokens, x [tokens, width + 2 * heads]. Return the state behind them.
 
-        `arrays`: queries, keys and values [tokens, .., size], decays and corrections [tokens, heads]. Raises
-        RuntimeError for sizes that are not supported.
+        `layer` has sizes and constants. Raises RuntimeError for sizes that are not supported.
         """
-        heads, size, _ = memory.shape
-        assert all(array.flags.c_contiguous and array.dtype == np.float32 for array in (*arrays, memory, out))
-        addresses = [array.ctypes.data for array in (*arrays, memory, out)]
-        if self._functions.hk_delta_rule(KernelDelta(heads, key_heads, size, len(out), *addresses), threads):
-            raise RuntimeError("the sizes of a delta rule are not supported")
+        after = np.empty_like(state)
+        mixed = np.empty_like(x) if layer.heads else x[:0]
+        assert all(array.flags.c_contiguous and array.dtype == np.float32 for array in (x, state, out))
+        layer.tokens = len(x)
+        layer.x, layer.before, layer.after = x.ctypes.data, state.ctypes.data, after.ctypes.data
+        layer.mixed, layer.out = mixed.ctypes.data, out.ctypes.data
+        if self._functions.hk_recur(layer, threads):
+            raise RuntimeError("the sizes of a layer that keeps a state are not supported")
+        return after
 
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of it, to measure how fast that can be."""

@@ -29,7 +29,7 @@ from headstart.engine.kernels.library import (
     use_isa,
 )
 from headstart.engine.kernels.operation import KvCache, Layout, PlannedStep, pack
-from headstart.engine.kernels.states import update_memories
+from headstart.engine.kernels.states import Convolution, DeltaRule, StateUpdate
 from headstart.engine.supervision import ending, program
 from headstart.errors import Translatable
 
@@ -43,6 +43,7 @@ _TOKENS = (1, 3, 9, 40)  # instructions for few, and for many
 _MAX_ERROR = 1e-5  # of the largest result
 _HEADS, _KV_HEADS, _SIZE, _WINDOW, _EPSILON = 4, 2, 64, 20, 1e-6
 _LENGTH = 40  # tokens of a text: two blocks
+_TAPS = 4  # tokens that a convolution sums
 _MAX_ATTENTION_ERRORS = {16: 2e-3, 8: 5e-2}  # of the largest result, by the bits of keys and values
 
 
@@ -147,7 +148,7 @@ def self_test(kernels: Library) -> str:
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
     faults = (_attention_fault(kernels, bits, random) for bits in _MAX_ATTENTION_ERRORS)
-    return next((fault for fault in faults if fault), "") or _delta_fault(kernels, random)
+    return next((fault for fault in faults if fault), "") or _state_fault(kernels, random)
 
 
 def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -> str:
@@ -185,27 +186,35 @@ def _attention_fault(kernels: Library, bits: int, random: np.random.Generator) -
     return "" if np.array_equal(whole, in_parts) else f"attention in {bits} bits depends on the pass in {kernels.isa}"
 
 
-def _delta_fault(kernels: Library, random: np.random.Generator) -> str:
-    """Return what is wrong with the delta rule; empty if nothing is."""
-    mixed = random.standard_normal((_LENGTH, 2 * _KV_HEADS + _HEADS, _SIZE)) * _SIZE**-0.5
-    shares = random.uniform(0.0, 1.0, (2, _LENGTH, _HEADS))  # that stay, and that are corrected
-    arrays = [each.astype(np.float32) for each in (mixed, *shares)]
-    begun = random.standard_normal((_HEADS, _SIZE, _SIZE)).astype(np.float32)
-    right, memory = np.empty((_LENGTH, _HEADS * _SIZE), np.float32), begun.copy()
-    update_memories(_KV_HEADS, arrays, memory, right)
-    results = []
-    for sizes in ([_LENGTH], [_LENGTH - 7, 1, 6]):
-        result, memory, past = np.empty_like(right), begun.copy(), 0
-        for count in sizes:
-            part = slice(past, past + count)
-            kernels.delta_rule(_KV_HEADS, [each[part] for each in arrays], memory, result[part], threads=1)
-            past += count
-        results.append(result)
-    whole, in_parts = results
-    error = np.abs(whole - right).max() / np.abs(right).max()
-    if not error <= _MAX_ERROR:
-        return f"the delta rule differs by {error:.1g} in {kernels.isa}"
-    return "" if np.array_equal(whole, in_parts) else f"the delta rule depends on the pass in {kernels.isa}"
+def _state_fault(kernels: Library, random: np.random.Generator) -> str:
+    """Return what is wrong with layers that keep a state; empty if nothing is."""
+    weights = random.standard_normal(((2 * _KV_HEADS + _HEADS) * _SIZE, _TAPS)).astype(np.float32)
+    decays, biases = -random.random(_HEADS).astype(np.float32), random.standard_normal(_HEADS).astype(np.float32)
+    rules: dict[str, tuple[StateUpdate, StateUpdate]] = {
+        "a convolution": (Convolution(weights, kernels), Convolution(weights)),
+        "the delta rule": (
+            DeltaRule(weights, decays, biases, _KV_HEADS, kernels),
+            DeltaRule(weights, decays, biases, _KV_HEADS),
+        ),
+    }
+    for name, (rule, reference) in rules.items():
+        x = random.standard_normal((_LENGTH, rule.width)).astype(np.float32)
+        right = np.empty((_LENGTH, rule.given), np.float32)
+        reference.advance(reference.start(), x, right)
+        results = []
+        for sizes in ([_LENGTH], [_LENGTH - 7, 1, 6]):
+            result, state, past = np.empty_like(right), rule.start(), 0
+            for count in sizes:
+                part = slice(past, past + count)
+                state, past = rule.advance(state, x[part], result[part]), past + count
+            results.append(result)
+        whole, in_parts = results
+        error = np.abs(whole - right).max() / np.abs(right).max()
+        if not error <= _MAX_ERROR:
+            return f"{name} differs by {error:.1g} in {kernels.isa}"
+        if not np.array_equal(whole, in_parts):
+            return f"{name} depends on the pass in {kernels.isa}"
+    return ""
 
 
 def _turned(x: NDArray[Any], gain: NDArray[Any], angles: NDArray[Any]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ inputs from there on: the state at a place between them is computed again, by th
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.hardware.runtime import RECURRENCE, openvino
-from headstart.engine.kernels.library import Library
+from headstart.engine.kernels.library import KernelRecurrence, Library
 
 Floats = NDArray[np.float32]
 CONVOLUTION, DELTA = "convolution", "delta"  # what a layer computes
@@ -32,6 +32,7 @@ class StateUpdate(Protocol):
 
     width: int  # numbers of an input
     given: int  # numbers of an output
+    threads: int
 
     def start(self) -> Floats:
         """Return the state before the first token."""
@@ -48,17 +49,26 @@ class StateUpdate(Protocol):
 class Convolution:
     """A sum of each token with a few before it, for each number of its width."""
 
-    def __init__(self, weights: Floats) -> None:
-        """`weights`: [width, taps], the newest token last."""
+    threads = 1
+
+    def __init__(self, weights: Floats, kernels: Library | None = None) -> None:
+        """`weights`: [width, taps], the newest token last. `kernels` compute it if there are any, else NumPy."""
         self._weights: Floats = np.ascontiguousarray(weights.T)
         self._taps, self.width = self._weights.shape
         self.given = self.width
+        self._kernels = kernels
+        self.layer = KernelRecurrence(0, self.width, self._taps, weights=self._weights.ctypes.data)
 
     def start(self) -> Floats:
         return np.zeros((self._taps - 1) * self.width, np.float32)
 
-    @_UNCHECKED
     def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        if self._kernels:
+            return self._kernels.recur(self.layer, x, state, out, self.threads)
+        return self._compute(state, x, out)
+
+    @_UNCHECKED
+    def _compute(self, state: Floats, x: Floats, out: Floats) -> Floats:
         rows = np.concatenate([state.reshape(-1, self.width), x])
         np.multiply(rows[: len(x)], self._weights[0], out=out)
         for tap in range(1, self._taps):
@@ -72,39 +82,41 @@ class DeltaRule:
     An input is [queries, keys, values, decay, correction]; a convolution over the first three comes before.
     """
 
+    threads = 1
+
     def __init__(
-        self,
-        weights: Floats,
-        decays: Floats,
-        biases: Floats,
-        key_heads: int,
-        kernels: Library | None = None,
-        threads: int = 1,
+        self, weights: Floats, decays: Floats, biases: Floats, key_heads: int, kernels: Library | None = None
     ) -> None:
         """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`.
 
         `kernels` compute it if they support its sizes, else NumPy.
         """
-        self._convolution, self._decays, self._biases = Convolution(weights), decays, biases
+        self._convolution = Convolution(weights)
+        self._decays, self._biases = np.ascontiguousarray(decays), np.ascontiguousarray(biases)
         self._heads, self._key_heads = len(decays), key_heads
         self._size = self._convolution.width // (2 * key_heads + self._heads)
         self.width, self.given = self._convolution.width + 2 * self._heads, self._heads * self._size
-        self._shape = self._heads, self._size, self._size
-        self._update: Callable[[int, Sequence[Floats], Floats, Floats], None] = update_memories
-        if kernels and kernels.has_delta_rule(self._heads, key_heads, self._size):
-            self._update = functools.partial(kernels.delta_rule, threads=threads)
+        self.layer = KernelRecurrence.from_buffer_copy(self._convolution.layer)
+        self.layer.heads, self.layer.key_heads, self.layer.size = self._heads, key_heads, self._size
+        self.layer.decays, self.layer.biases = self._decays.ctypes.data, self._biases.ctypes.data
+        self._kernels = kernels if kernels and kernels.has_recurrence(self.layer) else None
 
     def start(self) -> Floats:
         memory = np.zeros(self._heads * self._size**2, np.float32)
         return np.concatenate([self._convolution.start(), memory])
 
-    @_UNCHECKED
     def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        if self._kernels:
+            return self._kernels.recur(self.layer, x, state, out, self.threads)
+        return self._compute(state, x, out)
+
+    @_UNCHECKED
+    def _compute(self, state: Floats, x: Floats, out: Floats) -> Floats:
         channels, split = self._convolution.width, len(self._convolution.start())
         mixed: Floats = np.empty((len(x), channels), np.float32)
-        rows = self._convolution.advance(state[:split], np.ascontiguousarray(x[:, :channels]), mixed)
+        rows = self._convolution.advance(state[:split], x[:, :channels], mixed)
         mixed *= _sigmoid(mixed)
-        decays, corrections = (np.ascontiguousarray(each) for each in np.split(x[:, channels:], 2, axis=1))
+        decays, shares = np.split(x[:, channels:], 2, axis=1)
         decays = np.exp(self._decays * np.logaddexp(np.float32(0.0), decays + self._biases))
         both = mixed[:, : 2 * self._key_heads * self._size].reshape(-1, self._size)
         lengths = np.sqrt((both * both).sum(1) + _EPSILON).reshape(len(x), 2, self._key_heads, 1)
@@ -112,21 +124,16 @@ class DeltaRule:
         heads = mixed.reshape(len(x), -1, self._size)
         heads[:, : 2 * self._key_heads] /= lengths.reshape(len(x), -1, 1)
         after = np.concatenate([rows, state[split:]])
-        memory = after[len(rows) :].reshape(self._shape)
-        self._update(self._key_heads, (heads, decays, _sigmoid(corrections)), memory, out)
+        memory = after[len(rows) :].reshape(self._heads, self._size, self._size)
+        given = out.reshape(len(x), self._heads, self._size)
+        for token, (head, decay, share) in enumerate(zip(heads, decays, _sigmoid(shares), strict=True)):
+            pair = np.split(head[: 2 * self._key_heads], 2)
+            queries, keys = (np.tile(each, (self._heads // self._key_heads, 1)) for each in pair)
+            memory *= decay[:, None, None]
+            missing = head[2 * self._key_heads :] - np.einsum("hkv,hk->hv", memory, keys)
+            memory += keys[:, :, None] * (missing * share[:, None])[:, None, :]
+            np.einsum("hkv,hk->hv", memory, queries, out=given[token])
         return after
-
-
-def update_memories(key_heads: int, arrays: Sequence[Floats], memory: Floats, out: Floats) -> None:
-    """Compute a delta rule for some tokens, as `Library.delta_rule` does."""
-    times = len(memory) // key_heads
-    given = out.reshape(len(out), len(memory), -1)
-    for token, (heads, decay, correction) in enumerate(zip(*arrays, strict=True)):
-        queries, keys = (np.tile(each, (times, 1)) for each in np.split(heads[: 2 * key_heads], 2))
-        memory *= decay[:, None, None]
-        known = np.einsum("hkv,hk->hv", memory, keys)
-        memory += keys[:, :, None] * ((heads[2 * key_heads :] - known) * correction[:, None])[:, None, :]
-        np.einsum("hkv,hk->hv", memory, queries, out=given[token])
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -249,6 +256,7 @@ class States:
     """The states of all layers of a compiled model, for each sequence. A model without such layers has none."""
 
     def __init__(self, rules: Sequence[StateUpdate] = ()) -> None:
+        self._rules = rules
         self._layers = [defaultdict[int, _Memory](functools.partial(_Memory, rule)) for rule in rules]
         self._sizes = [rule.start().size for rule in rules]
         self._turns: Sequence[SequencePart] = ()
@@ -260,6 +268,11 @@ class States:
     def size(self) -> int:
         """Numbers of the states of all layers."""
         return sum(self._sizes)
+
+    def use(self, threads: int) -> None:
+        """Compute in so many threads from now on."""
+        for rule in self._rules:
+            rule.threads = threads
 
     def begin(self, turns: Sequence[SequencePart]) -> None:
         """Begin a pass of these parts of sequences, in order."""
@@ -306,10 +319,10 @@ class States:
             layer[sequence].restore(place, state.copy())
 
 
-def replace_recurrences(model: Any, kernels: Library | None, threads: int) -> States:
+def replace_recurrences(model: Any, kernels: Library | None) -> States:
     """Replace the layers that keep states by operations that compute them; return their states."""
     nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == RECURRENCE]
-    states = States([_rule(node, kernels, threads) for node in nodes])
+    states = States([_rule(node, kernels) for node in nodes])
     for number, node in enumerate(nodes):
         new = _operation()([node.input_value(0)], functools.partial(states.run, number), node)
         new.set_friendly_name(node.get_friendly_name())
@@ -323,17 +336,17 @@ def replace_recurrences(model: Any, kernels: Library | None, threads: int) -> St
 def sizes(model: Any) -> Sequence[tuple[int, int]]:
     """Return the numbers of a state and of an input of each layer that keeps states."""
     nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == RECURRENCE]
-    rules = [_rule(node, None, 1) for node in nodes]
+    rules = [_rule(node, None) for node in nodes]
     return [(rule.start().size, rule.width) for rule in rules]
 
 
-def _rule(node: Any, kernels: Library | None, threads: int) -> StateUpdate:
+def _rule(node: Any, kernels: Library | None) -> StateUpdate:
     weights, *vectors = (np.array(value.get_node().data, np.float32) for value in node.input_values()[1:])
     attributes = node.get_attributes()
     if attributes["rule"] == CONVOLUTION:
-        return Convolution(weights)
+        return Convolution(weights, kernels)
     decays, biases = vectors
-    return DeltaRule(weights, decays, biases, int(attributes["key_heads"]), kernels, threads)
+    return DeltaRule(weights, decays, biases, int(attributes["key_heads"]), kernels)
 
 
 @functools.cache

@@ -1,34 +1,49 @@
-/* The gated delta rule in some threads. */
+/* Layers that keep a state, in some threads. */
 #include "kernels.h"
 #include "pool.h"
 #include <stdatomic.h>
 
+enum { FEW_NUMBERS = 1 << 15 }; /* that one thread convolves in the time in which another one wakes */
+
 struct job {
-    const hk_delta *delta;
+    const hk_recurrence *layer;
     const struct kernels *kernels;
+    int phase, items;
     atomic_int next;
 };
 
-/* Items are parts of the values of a head. */
-static void take_parts(void *given, int thread)
+static void take_items(void *given, int thread)
 {
     struct job *job = given;
-    int parts = job->delta->size / DELTA_PART;
     unsigned before = use_standard_floats();
     (void)thread;
-    for (int item; (item = atomic_fetch_add(&job->next, 1)) < job->delta->heads * parts;)
-        job->kernels->delta_rule(job->delta, item / parts, item % parts * DELTA_PART);
+    for (int item; (item = atomic_fetch_add(&job->next, 1)) < job->items;)
+        job->kernels->delta_rule(job->layer, job->phase, item);
     use_floats(before);
 }
 
-int hk_delta_rule(const hk_delta *d, int threads)
+static int is_supported(const hk_recurrence *r)
 {
-    if (d->size < DELTA_PART || d->size > MAX_HEAD || d->size % DELTA_PART || d->tokens < 0 || threads < 1) return -1;
-    if (d->key_heads < 1 || d->heads < d->key_heads || d->heads % d->key_heads) return -1;
-    if (!d->tokens) return 0;
-    struct job job = {.delta = d, .kernels = kernels_in_use()};
+    if (r->tokens < 0 || r->width < 1 || r->taps < 2) return 0;
+    if (!r->heads) return !r->key_heads && !r->size;
+    if (r->size < DELTA_PART || r->size > MAX_HEAD || r->size % DELTA_PART) return 0;
+    if (r->key_heads < 1 || r->heads < r->key_heads || r->heads % r->key_heads) return 0;
+    return r->width % r->size == 0 && r->width / r->size - r->heads == 2 * r->key_heads;
+}
+
+int hk_recur(const hk_recurrence *r, int threads)
+{
+    if (!is_supported(r) || threads < 1) return -1;
+    if (!r->tokens) return 0;
+    int is_few = r->tokens < FEW_NUMBERS / r->width;
+    int parts = r->heads ? r->width / r->size : (r->width + RECURRENT_PART - 1) / RECURRENT_PART;
     pool_lock();
-    pool_run(take_parts, &job, threads);
+    struct job job = {.layer = r, .kernels = kernels_in_use(), .items = parts};
+    pool_run(take_items, &job, is_few ? 1 : threads);
+    if (r->heads) {
+        struct job second = {.layer = r, .kernels = job.kernels, .phase = 1, .items = r->heads * (r->size / DELTA_PART)};
+        pool_run(take_items, &second, threads);
+    }
     pool_unlock();
     return 0;
 }

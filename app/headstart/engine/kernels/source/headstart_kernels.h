@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 7, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 8, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -138,19 +138,28 @@ HK_API size_t hk_kv_record_size(int size, int bits);
 /* Copy a token's keys and values from one place of a cache to another one. */
 HK_API void hk_move_kv(const hk_attention *attention, int block, int slot, int new_block, int new_slot);
 
-/* The gated delta rule over `heads` memories, of values by keys, for some tokens: a memory decays, then what it has for
-   the token's key is corrected towards the value, then it is read by the query. Head h reads those of h % key_heads. */
-typedef struct hk_delta {
-    int32_t heads, key_heads, size, tokens; /* size: of keys and of values, a multiple of 32 */
-    const float *mixed;                     /* [tokens, queries and keys of key_heads, values of heads, size] */
-    const float *decays, *corrections;      /* [tokens, heads] */
-    float *memory;                          /* [heads, size, size] */
-    float *out;                             /* [tokens, heads, size] */
-} hk_delta;
+/* A layer that keeps a state, for some tokens: a convolution over time and, if it has heads, a gated delta rule.
+
+   Each of `width` numbers becomes a weighted sum of itself and of those of the tokens before it. For a delta rule SiLU
+   makes of them queries and keys of `key_heads`, which are normalized, and values of `heads`, of `size` numbers each. A
+   head has a memory of values by keys: it decays by exp(decay * softplus(x + bias)), then what it has for the token's
+   key is corrected towards the value by a share, sigmoid(x), then it is read by the query. Head h reads the queries and
+   keys of h % key_heads. */
+typedef struct hk_recurrence {
+    int32_t tokens, width, taps;    /* taps: tokens that are summed, at least 2 */
+    int32_t heads, key_heads, size; /* of the delta rule, its size a multiple of 32; 0: there is none */
+    const float *weights;           /* [taps, width], of the newest token last */
+    const float *decays, *biases;   /* [heads] */
+    const float *x;      /* [tokens, width + 2 * heads]: behind the width what gives decays, then shares */
+    const float *before; /* the state: the tokens before, [taps - 1, width], then memories, [heads, size, size] */
+    float *after;        /* the state behind the tokens, elsewhere */
+    float *mixed;        /* scratch of the size of x, for heads */
+    float *out;          /* [tokens, heads * size], or [tokens, width] without heads */
+} hk_recurrence;
 
 /* Returns 0, or -1 for sizes that are not supported. A token's result has the same bits for every number of tokens and
    threads, and for every instruction set. */
-HK_API int hk_delta_rule(const hk_delta *delta, int threads);
+HK_API int hk_recur(const hk_recurrence *layer, int threads);
 
 /* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
    row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.

@@ -29,6 +29,7 @@
        formats.h        where the bytes of each type lie; plain.c has the same products without vectors
        run.c          run_attention: rope_and_store, attend, and merge_ranges where threads share the keys of a query
        attention.h      scores, softmax and sums of values, a tile of keys at a time
+       delta.c        hk_recur: delta.h, layers that keep a state
        isa_*.c        the vector instructions of a set, around products.h and attention.h; cpu.c chooses one
        pack.c         hk_pack and hk_unpack; read.c: hk_read */
 #ifndef KERNELS_H
@@ -51,7 +52,8 @@ enum {
     SPAN = 4, /* tiles that read a block together */
     MAX_SPAN = SPAN * MAX_TILE,
     INT8_HEADER = HK_BLOCK * 4,
-    DELTA_PART = 32, /* values of a head that are computed together */
+    DELTA_PART = 32, /* values of a head that a thread takes at a time */
+    RECURRENT_PART = 256, /* numbers of a convolution without heads that a thread takes at a time */
 };
 
 /* The rounded activations of `tokens` tokens. */
@@ -95,8 +97,9 @@ struct kernels {
                          float *out);
     /* Copy a token's key and value from one record of the cache to another. */
     void (*move_kv)(const hk_attention *a, uint8_t *from, int slot, uint8_t *to, int new_slot);
-    /* The delta rule over DELTA_PART values of a head from `first` on. */
-    void (*delta_rule)(const hk_delta *d, int head, int first);
+    /* An item of a layer that keeps a state. Phase 0 convolves a head, or RECURRENT_PART numbers; phase 1 computes
+       DELTA_PART values of a head. */
+    void (*delta_rule)(const hk_recurrence *r, int phase, int item);
 };
 
 /* Products of many tokens, in tiles of more. */
