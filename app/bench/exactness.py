@@ -42,6 +42,7 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
+    Prefill,
     Round,
     Sampling,
     Speculation,
@@ -85,6 +86,9 @@ class Report:
     histories: int = 0
     answers: int = 0
     tokens: int = 0
+    guesses: int = 0
+    accepted: int = 0
+    reused: int = 0  # tokens of prompts that were not read again
     differing: list[str] = field(default_factory=list)
 
 
@@ -95,6 +99,9 @@ class HistoryAnswer:
     tokens: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     reason: FinishReason | None = None
+    guesses: int = 0
+    accepted: int = 0
+    reused: int | None = None  # tokens of the prompt that were not read again
 
 
 def write(
@@ -113,6 +120,10 @@ def write(
         for event in engine.slot.decoder.run(sequence):
             if isinstance(event, Round):
                 answer.tokens += [token.id for token in event.tokens]
+                answer.guesses += event.drafted
+                answer.accepted += event.accepted
+            elif isinstance(event, Prefill):
+                answer.reused = event.done if answer.reused is None else answer.reused
             elif isinstance(event, FinishReason):
                 answer.reason = event
     engine.slot.prefixes[0].keep()
@@ -203,7 +214,8 @@ class Fuzz:
     def _answer(self, engine: LocalEngine, request: ConversationRequest, written: Sequence[int]) -> HistoryAnswer:
         """Return the whole answer; the part that was `written` before is not compared."""
         answer = write(engine, request, written)
-        return HistoryAnswer([*written, *answer.tokens], [*[b""] * len(written), *answer.digests], answer.reason)
+        tokens, digests = [*written, *answer.tokens], [*[b""] * len(written), *answer.digests]
+        return replace(answer, tokens=tokens, digests=digests)
 
     def _disturb(self, chance: random.Random) -> None:
         """Disturb the engine in a way that must not change the next answers."""
@@ -235,6 +247,9 @@ class Fuzz:
     def _compare(self, name: str, expected: HistoryAnswer, answer: HistoryAnswer) -> None:
         self.report.answers += 1
         self.report.tokens += len(expected.tokens)
+        self.report.guesses += answer.guesses
+        self.report.accepted += answer.accepted
+        self.report.reused += answer.reused or 0
         count = len(expected.tokens)
         known = [place for place, digest in enumerate(answer.digests[:count]) if digest]
         is_same = expected.tokens == answer.tokens and expected.reason == answer.reason

@@ -30,6 +30,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.plan import DraftSession, PolicyState
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import DraftPlan, RoundState
+from headstart.engine.runners.runner import Branch
 
 PLAIN = Speculation(mode=Mode.OFF)
 LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
@@ -146,3 +147,12 @@ class WhimsicalSession(DraftSession):
 
     def _num_to_verify(self, draft: Draft) -> tuple[int, float]:
         return self._dice.randint(0, len(draft.tokens)), 0.0
+
+    def _branches(self, draft: Draft, count: int) -> Sequence[Branch]:
+        rivals = [
+            Branch(1 + place, guess.token)
+            for place, guesses in enumerate(draft.runners_up[:count])
+            for guess in guesses
+        ]
+        most = min(len(rivals), self.plan.limit - count)
+        return self._dice.sample(rivals, self._dice.randint(0, most)) if most > 0 else ()

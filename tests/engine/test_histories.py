@@ -1,46 +1,96 @@
 """Exactness under fire: random histories with guesses against plain answers from nothing, to the bit."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bench.exactness import Fuzz, texts
+from bench.exactness import Fuzz, Report, texts
+from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions
+from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.fusion import KERNELS
-from headstart.engine.runners.precision import plain
+from headstart.engine.kernels.selftest import proven
+from headstart.engine.runners.precision import OWN, plain
 from headstart.engine.runners.selftest import Invariance
-from tests.engine.answers import load
+from headstart.engine.sequence import Sequence
+from headstart.engine.speculative import Decoder
+from tests.engine.answers import Whimsical, load
 
 STOCK = {**plain(), KERNELS: ""}
-HISTORIES = 6
+HISTORIES, FEW, MANY = 6, 3, 200
+KINDS = ("convolutional", "recurrent", "experts")
 
 
-def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int = HISTORIES) -> list[str]:
-    """Compare guessing with plain engines in random histories. Return the differences."""
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Let models compute in one thread: two that wait for each other on a busy machine take ten times as long."""
+    before = core().get_property("CPU", "INFERENCE_NUM_THREADS")
+    core().set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
+    yield
+    core().set_property("CPU", {"INFERENCE_NUM_THREADS": before})
+
+
+def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int = HISTORIES) -> Report:
+    """Compare guessing with plain engines in random histories; in every second one, a policy guesses at random."""
     options = LoadOptions(target, context=1024, properties=properties)
     guessing = LoadOptions(target, draft, context=1024, properties=properties, parallel=2)
     with closing(load(guessing)) as engine, closing(load(options)) as reference:
+        assert properties is STOCK or not proven() or OWN in engine.arithmetic
         engine.keep_in(home / "parts")
         run = Fuzz(engine, reference, 16, [text[:160] for text in texts()])
         for seed in range(histories):
-            run.run(seed)
+            with pytest.MonkeyPatch.context() as patched:
+                for each in (engine, *engine.others) if seed % 2 else ():
+                    patched.setattr(each.slot.decoder, "_policy", Whimsical(seed))
+                run.run(seed)
     assert run.report.answers > histories
-    return run.report.differing
+    return run.report
 
 
 def test_histories_have_the_same_bits_with_guesses(tiny_family: Path, tiny_draft: Path, headstart_home: Path) -> None:
-    assert not fuzz(tiny_family, tiny_draft, headstart_home, {})
+    assert not fuzz(tiny_family, tiny_draft, headstart_home, {}).differing
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("kind", "histories"),
+    [
+        *((kind, FEW) for kind in KINDS),
+        *(pytest.param(kind, MANY, marks=pytest.mark.slow) for kind in ("windowed", *KINDS)),
+    ],
+)
+def test_histories_of_every_kind_of_layer_have_the_same_bits(
+    tiny_models: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch, kind: str, histories: int
+) -> None:
+    """Target and draft keep windows or states, or have experts; guesses hold and fail, and branches are taken."""
+    keep, cuts, branches = Decoder._keep, list[int](), list[int]()
+
+    def note(decoder: Decoder, sequence: Sequence, draft: Draft, chosen: list[int]) -> list[int]:
+        cuts.extend([len(chosen)] * (len(chosen) <= len(draft.tokens)))
+        branches.extend([len(chosen)] * (draft.branch_taken(chosen) is not None))
+        return keep(decoder, sequence, draft, chosen)
+
+    monkeypatch.setattr(Decoder, "_keep", note)
+    report = fuzz(tiny_models / kind, tiny_models / f"{kind}-draft", headstart_home, {}, histories)
+    print(f"{kind}: {report}, {len(cuts)} cuts, {len(branches)} branches taken")
+    assert not report.differing
+    assert report.guesses - report.accepted > histories
+    assert report.accepted > histories
+    assert report.reused > 100 * histories
+    assert len(cuts) > histories // 2
+    assert len(branches) >= histories // 10
 
 
 def test_histories_have_the_same_bits_with_openvino(
     tiny_quantized: Path, tiny_draft: Path, headstart_home: Path
 ) -> None:
-    assert not fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK)
+    assert not fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK).differing
 
 
 def test_histories_show_a_pass_that_is_not_padded(
     tiny_quantized: Path, tiny_draft: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Invariance, "apply", lambda *_: True)
-    assert fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK, histories=3)
+    assert fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK, histories=3).differing

@@ -15,8 +15,8 @@ from typing import Any
 
 from headstart.library import manifest, vocabulary
 from headstart_export import process
+from tests.export.gguf import tiny_decoders
 
-MODELS = ("target", "draft", "other", "thinking", "quantized", "normed", "windowed")
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
 CONTEXT_LENGTH = 1024
 CHAT_TEMPLATE = (
@@ -42,7 +42,13 @@ class Plan:
     hidden_size: int = 64
     head_size: int = 16
     weights: str = "fp16"
+    kind: str = ""  # of `tests.export.gguf.tiny_decoders`: it is exported by way of a GGUF file
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # further ones of the architecture
+
+
+def _with_draft(plan: Plan) -> tuple[Plan, Plan]:
+    """Return a plan, and one for a draft of the same kind that often guesses right, and often does not."""
+    return plan, dataclasses.replace(plan, name=f"{plan.name}-draft", noise=0.05)
 
 
 # The draft has the target's weights, disturbed, and another padding: it often guesses right, and often does not.
@@ -64,21 +70,69 @@ PLANS = (
     # Their sizes are those that our own kernels take.
     Plan("quantized", "any", "Qwen2", 600, 640, seed=1, hidden_size=256, head_size=64, weights="int8"),
     Plan("normed", "any", "Qwen3", 600, 640, seed=1, hidden_size=256, head_size=128, weights="int8"),
-    Plan(
-        "windowed",
-        "any",
-        "Gemma3Text",
-        600,
-        640,
-        seed=1,
-        hidden_size=256,
-        head_size=64,
-        weights="int8",
-        options={
-            "sliding_window": 24,
-            "layer_types": ["sliding_attention", "full_attention"],
-            "query_pre_attn_scalar": 64,
-        },
+    *_with_draft(
+        Plan(
+            "windowed",
+            "any",
+            "Gemma3Text",
+            600,
+            640,
+            seed=1,
+            hidden_size=256,
+            head_size=64,
+            weights="int8",
+            kind="gemma3",
+            options={
+                "sliding_window": 24,
+                "layer_types": ["sliding_attention", "full_attention"],
+                "query_pre_attn_scalar": 64,
+            },
+        )
+    ),
+    *_with_draft(
+        Plan(
+            "convolutional",
+            "any",
+            "Lfm2",
+            600,
+            640,
+            seed=1,
+            hidden_size=256,
+            head_size=64,
+            weights="gguf",
+            kind="lfm2",
+            options=tiny_decoders.KINDS["lfm2"][1] | {"num_hidden_layers": 4, "tie_word_embeddings": False},
+        )
+    ),
+    *_with_draft(
+        Plan(
+            "recurrent",
+            "any",
+            "Qwen3_5Text",
+            600,
+            640,
+            seed=1,
+            hidden_size=256,
+            head_size=128,
+            weights="gguf",
+            kind="qwen35",
+            options=tiny_decoders.KINDS["qwen35"][1] | {"num_hidden_layers": 4},
+        )
+    ),
+    *_with_draft(
+        Plan(
+            "experts",
+            "any",
+            "Qwen3Moe",
+            600,
+            640,
+            seed=1,
+            hidden_size=256,
+            head_size=64,
+            weights="gguf",
+            kind="qwen3moe",
+            options=tiny_decoders.KINDS["qwen3moe"][1],
+        )
     ),
 )
 
@@ -92,8 +146,8 @@ def build(folder: Path) -> None:
         tokenizer = make_tokenizer(plan.vocabulary, plan.visible, plan.hidden)
         tokenizer.save_pretrained(source)
         parameters = _save_weights(plan, source)
-        if plan.architecture == "Gemma3Text":
-            _export_by_gguf(source, model)
+        if plan.kind:
+            _export_by_gguf(plan, source, model)
         else:
             _export(source, model, plan.weights)
         _export_tokenizer(model, tokenizer)
@@ -148,10 +202,12 @@ def _save_weights(plan: Plan, folder: Path) -> int:
     generator = torch.Generator().manual_seed(plan.seed)
     with torch.no_grad():
         for name, weights in model.named_parameters():
-            if weights.ndim == 2:
+            if weights.ndim > 1:
                 weights.copy_(_random_matrix(torch, name, weights.shape, generator))
             elif "norm" in name and plan.weights != "fp16":  # all ones would be left out of the graph
-                weights.uniform_(0.5, 1.5, generator=generator)
+                weights.add_(torch.rand(weights.shape, generator=generator) - 0.5)
+            elif "A_log" in name:  # slow decays: a state that is nearly 0 would be made noise by its norm
+                weights.uniform_(-4.0, -1.0, generator=generator)
         _disturb(torch, model, plan)
         # Padding rows of a real head never win; neither do the stop ids here, so that answers have a length.
         model.lm_head.weight[plan.vocabulary :] = 0
@@ -165,46 +221,46 @@ def _random_matrix(torch: Any, name: str, shape: Any, generator: Any) -> Any:
 
     Rows are drawn at a fixed height, so that models which differ in padding only share their other rows.
     """
-    scale = 0.8 if "lm_head" in name else 1.0 if "embed" in name else shape[1] ** -0.5
+    scale = 0.8 if "lm_head" in name else 1.0 if "embed" in name else shape[-1] ** -0.5
     height = max(shape[0], 1024) if "lm_head" in name or "embed" in name else shape[0]
-    return scale * torch.randn((height, shape[1]), generator=generator)[: shape[0]]
+    return scale * torch.randn((height, *shape[1:]), generator=generator)[: shape[0]]
 
 
 def _disturb(torch: Any, model: Any, plan: Plan) -> None:
     generator = torch.Generator().manual_seed(plan.seed + 1000)
     for weights in model.parameters():
         noise = torch.randn(weights.shape, generator=generator)
-        weights.add_(plan.noise * weights.std() * noise if weights.ndim == 2 else 0)
+        weights.add_(plan.noise * weights.std() * noise if weights.ndim > 1 else 0)
 
 
 def _configuration(transformers: Any, plan: Plan) -> Any:
-    return getattr(transformers, f"{plan.architecture}Config")(
-        vocab_size=plan.logit_rows,
-        hidden_size=plan.hidden_size,
-        intermediate_size=2 * plan.hidden_size,
-        num_hidden_layers=2,
-        num_attention_heads=plan.hidden_size // plan.head_size,
-        num_key_value_heads=2,
-        head_dim=plan.head_size,
-        max_position_embeddings=CONTEXT_LENGTH,
-        tie_word_embeddings=False,
-        bos_token_id=0,
-        eos_token_id=[2, 0],
-        pad_token_id=0,
-        **plan.options,
-    )
+    usual = {
+        "vocab_size": plan.logit_rows,
+        "hidden_size": plan.hidden_size,
+        "intermediate_size": 2 * plan.hidden_size,
+        "num_hidden_layers": 2,
+        "num_attention_heads": plan.hidden_size // plan.head_size,
+        "num_key_value_heads": 2,
+        "head_dim": plan.head_size,
+        "max_position_embeddings": CONTEXT_LENGTH,
+        "tie_word_embeddings": False,
+        "bos_token_id": 0,
+        "eos_token_id": [2, 0],
+        "pad_token_id": 0,
+    }
+    return getattr(transformers, f"{plan.architecture}Config")(**usual | plan.options)
 
 
-def _export_by_gguf(source: Path, model: Path) -> None:
-    """Export Gemma 3, which optimum does not with the transformers that others need."""
+def _export_by_gguf(plan: Plan, source: Path, model: Path) -> None:
+    """Export by way of a GGUF file, for what optimum does not export with the transformers that others need."""
     import transformers  # noqa: PLC0415
 
     from headstart_export.gguf import converter  # noqa: PLC0415
-    from tests.export.gguf import tiny_decoders  # noqa: PLC0415
 
     loaded, file = transformers.AutoModelForCausalLM.from_pretrained(source), source / "model.gguf"
-    tiny_decoders.write(file, "gemma3", loaded.config, loaded.float().state_dict())
-    converter.convert(file, model, "int8")
+    is_in_blocks = plan.weights == "gguf"
+    tiny_decoders.write(file, plan.kind, loaded.config, loaded.float().state_dict(), is_in_blocks=is_in_blocks)
+    converter.convert(file, model, plan.weights)
 
 
 def _export(source: Path, model: Path, weights: str) -> None:
@@ -237,7 +293,7 @@ def _describe(plan: Plan, folder: Path, parameters: int) -> manifest.Manifest:
         licence="Apache-2.0",
         architecture=config["architectures"][0],
         parameters=parameters,
-        precision=manifest.Precision(plan.weights),
+        precision=manifest.Precision(plan.weights, manifest.BLOCKS if plan.weights == "gguf" else None),
         tokenizer=manifest.TokenizerSpec(
             fingerprint=vocabulary.fingerprint(folder), vocabulary=len(vocabulary.read(folder)), stop_ids=(2, 0)
         ),

@@ -207,6 +207,7 @@ _SPLIT = {  # one tensor of transformers, two of a file
     "block_sparse_moe.input_linear": ("ffn_gate_exps", "ffn_up_exps"),
     "shared_mlp.input_linear": ("ffn_gate_shexp", "ffn_up_shexp"),
 }
+UNROUNDED = ("ffn_gate_inp.weight", "conv.weight", "conv1d.weight")  # matrices that are no products' weights
 _SANDWICH = {
     "post_attention_layernorm": "post_attention_norm",
     "pre_feedforward_layernorm": "ffn_norm",
@@ -263,9 +264,11 @@ def main(folder: Path, *kinds: str) -> None:
         write(folder / f"{kind}.gguf", kind, config, model.state_dict())
 
 
-def write(path: Path, kind: str, config: Any, state: dict[str, Any]) -> None:
-    """Write weights of transformers as llama.cpp's converter does."""
+def write(path: Path, kind: str, config: Any, state: dict[str, Any], *, is_in_blocks: bool = False) -> None:
+    """Write weights of transformers as llama.cpp's converter does; `is_in_blocks`: those of products in Q8_0."""
     import gguf  # noqa: PLC0415
+
+    q8_0 = gguf.GGMLQuantizationType.Q8_0
 
     architecture = kind.partition(" ")[0]
     writer = gguf.GGUFWriter(path, architecture)
@@ -302,7 +305,14 @@ def write(path: Path, kind: str, config: Any, state: dict[str, Any]) -> None:
         add = adders[type(value)]
         add(f"{architecture}.{key}", value)
     for name, data in _tensors(architecture, config, state):
-        writer.add_tensor(name, data)
+        if (
+            is_in_blocks
+            and data.ndim > 1
+            and not name.endswith(("ffn_gate_inp.weight", "conv.weight", "conv1d.weight"))
+        ):
+            writer.add_tensor(name, gguf.quants.quantize(data, q8_0), raw_dtype=q8_0)
+        else:
+            writer.add_tensor(name, data)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
