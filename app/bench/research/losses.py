@@ -16,7 +16,8 @@ losses of an answer add up to its time less the oracle's. A loss is divided in t
 - nothing held: guesses in a round in which not one held
 - too long: guesses behind the last one that held
 - too short: the drafter of the round would have had more right guesses
-- no guess: a plain step where a guess would have held: its drafter paused, had not read the text, or promised no gain
+- text not read: the best drafter has yet to read the text, so there was a plain step, or a worse drafter
+- paused, no gain expected: a plain step, though the best drafter had read the text
 - late switch: the drafter of the round was the best one of the round before
 - wrong drafter: any other round with a drafter whose right guesses are worth less than another one's
 
@@ -47,9 +48,10 @@ CAUSES = (
     "nothing held",
     "too long",
     "too short",
-    "no guess: paused",
-    "no guess: text not read",
-    "no guess: no gain expected",
+    "text not read: no guess",
+    "text not read: a worse drafter",
+    "paused",
+    "no gain expected",
     "late switch",
     "wrong drafter",
 )
@@ -122,11 +124,15 @@ def _losses(
     yield "branches", as_played - in_line + oracle.rest[at + outcome.tokens] - oracle.rest[at + held + 1]
     wasted = in_line - oracle.price(at, name, min(drafted, held), held)
     yield ("too long" if held else "nothing held"), wasted
-    if name == Origin.TARGET:
-        yield _no_guess(outcome, best, paused), trimmed - oracle.rest[at]
-        return
-    yield "too short", trimmed - own
-    yield ("late switch" if name == before else "wrong drafter"), own - oracle.rest[at]
+    is_plain, is_read = name == Origin.TARGET, outcome.state.uncached_tokens.get(best.drafter, 0) <= BULK
+    if is_plain:
+        choice = "paused" if best.drafter in paused else "no gain expected"
+    else:
+        yield "too short", trimmed - own
+        choice = "late switch" if name == before else "wrong drafter"
+    if not is_read:
+        choice = f"text not read: {'no guess' if is_plain else 'a worse drafter'}"
+    yield choice, (trimmed if is_plain else own) - oracle.rest[at]
 
 
 def _reading_ms(oracle: Oracle, at: int, outcome: Outcome) -> float:
@@ -135,14 +141,6 @@ def _reading_ms(oracle: Oracle, at: int, outcome: Outcome) -> float:
         return 0.0
     drafted = len(outcome.confidences)
     return outcome.timing.draft_ms - oracle.price(at, outcome.drafter, drafted, 0) + oracle.price(at, "", 0, 0)
-
-
-def _no_guess(outcome: Outcome, best: Move, paused: set[str]) -> str:
-    if best.drafter in paused:
-        return "no guess: paused"
-    if outcome.state.uncached_tokens.get(best.drafter, 0) > BULK:
-        return "no guess: text not read"
-    return "no guess: no gain expected"
 
 
 def _interval(ratios: Sequence[float]) -> str:
