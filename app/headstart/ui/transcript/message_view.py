@@ -309,20 +309,15 @@ class SourceList(QWidget):
         self._labels: list[QLabel] = []
         self._sources: Sequence[PassageSource] = ()
         self._path = Path()  # of the file of the open passage
-        self._opener = QPushButton(self)
-        set_style_class(self._opener, "plain")
-        self._opener.clicked.connect(self._open_file)
-        self._opener.hide()
+        self.opener = QPushButton(self)  # of the file of the open passage; hidden if it is not on this computer
+        set_style_class(self.opener, "plain")
+        self.opener.clicked.connect(self._open_file)
+        self.opener.hide()
         self.setAccessibleName(self.tr("Passages of files"))
 
     def buttons(self) -> list[QToolButton]:
         """Return the buttons of the passages in reading order."""
         return list(self._buttons)
-
-    @property
-    def opener(self) -> QPushButton:
-        """The button that opens the file of the open passage; hidden if it has none on this computer."""
-        return self._opener
 
     def show_sources(self, sources: Sequence[PassageSource], theme: Theme, font: QFont, searched: str = "") -> None:
         """Replace the buttons; the name of a file stands before its passages, or what was looked for."""
@@ -330,11 +325,11 @@ class SourceList(QWidget):
             self._flow.removeWidget(old)
             old.hide()
             old.deleteLater()
-        self._flow.removeWidget(self._opener)
+        self._flow.removeWidget(self.opener)
         self._labels, self._buttons, self._sources = [], [], sources
         self.setFont(_small_font(font))
         self.setStyleSheet(sheet(theme, font))
-        self._opener.setFont(self.font())
+        self.opener.setFont(self.font())
         for number, source in enumerate(sources):
             button = self._button(number, source)
             before = sources[number - 1] if number else None
@@ -350,7 +345,7 @@ class SourceList(QWidget):
                 self._add_label(words, source.file, button.sizeHint().height())
             self._buttons.append(button)
             self._flow.addWidget(button)
-        self._flow.addWidget(self._opener)
+        self._flow.addWidget(self.opener)
         self.set_open(None)
 
     def set_open(self, number: int | None) -> None:
@@ -361,9 +356,9 @@ class SourceList(QWidget):
         self._path = Path(path)
         words = self.tr("Open the File") if self._path.suffix.lower() in _OPENED else self.tr("Show in Its Folder")
         is_there = bool(path) and self._path.exists()
-        self._opener.setText(words if is_there else self.tr("The file is no longer there"))
-        self._opener.setEnabled(is_there)
-        self._opener.setVisible(bool(path))
+        self.opener.setText(words if is_there else self.tr("The file is no longer there"))
+        self.opener.setEnabled(is_there)
+        self.opener.setVisible(bool(path))
 
     @Slot()
     def _open_file(self) -> None:
