@@ -85,6 +85,26 @@ def test_policy_works_with_the_prices_of_another_machine() -> None:
     assert speedup(TEXTS["code"], lambda text: adaptive_ms(deepcopy(policy), text)) >= 0.95 * adaptive("code")
 
 
+# Times of a pass of a mixture by its tokens: it reads the union of their experts, 8 of 64 each.
+OF_EXPERTS = {
+    tokens: 60.0 * reads / 8.0
+    for tokens, reads in {1: 8.0, 2: 14.7, 3: 21.4, 4: 26.4, 6: 34.5, 8: 41.3, 12: 51.6, 16: 56.7}.items()
+}
+
+
+@pytest.mark.parametrize("name", ["code", "prose", "hopeless"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_policy_stops_guessing_where_a_pass_reads_more_experts(name: str, *, is_known: bool) -> None:
+    """Without a trial, prices are first those of a dense model: the first answer shows that they are not."""
+    prices = Costs(Curve(OF_EXPERTS, switch_ms=0.0), {Origin.DRAFT: Curve({1: 12.0}, switch_ms=0.0)})
+    dense = Costs(Curve.prior(OF_EXPERTS[1]), {Origin.DRAFT: Curve.prior(12.0)})
+    policy, speedups = Policy(deepcopy(prices) if is_known else dense), list[float]()
+    for seed, text in zip(SEEDS, TEXTS[name], strict=True):
+        machine = rules.SimulatedMachine(deepcopy(prices), scatter=0.03, seed=seed)
+        speedups.append(len(text) * OF_EXPERTS[1] / policy_ms(policy, text, machine, None, draft=True))
+    assert min(speedups if is_known else speedups[1:]) >= 0.95, speedups
+
+
 def test_policy_follows_a_machine_that_slows_down() -> None:
     text, policy = TEXTS["code"][0], new_policy()
     took = adaptive_ms(policy, text, Setting(Machine(slower=2.0, turn=400)))
