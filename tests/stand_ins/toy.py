@@ -36,6 +36,10 @@ class ToyRunner:
         """The tokens in the cache."""
         return self._tokens
 
+    @property
+    def known(self) -> int:
+        return len(self._tokens)
+
     def forward(
         self,
         ids: Sequence[int],

@@ -302,6 +302,7 @@ class PrefixCache:
             known = len(runner.tokens)
             self._diverged_at = min(self._diverged_at, known) if self._is_ahead else known
             runner.hold(self._diverged_at, len(prefix))
+            runner.rollback(runner.known)  # the rest is read as the prompt is: shown, and in parts that can be stopped
             self._keep_on_disk, self._is_copied, self._is_ahead = keep, False, False
             if keep:
                 self._store.max_on_disk = keep.most_bytes

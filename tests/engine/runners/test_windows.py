@@ -89,6 +89,18 @@ def test_text_goes_on_at_any_place(
     assert np.array_equal(found, read(keeping, [*ids[:place], 7, 8]))
 
 
+def test_prompt_goes_on_where_the_window_is_known(windowed: Path) -> None:
+    runner, ids = load(windowed), ids_of(850, 1)
+    cache = PrefixCache(runner, 0, None)
+    write(runner, ids)
+    cache.reuse([*ids[:500], 7, 8])
+    assert runner.known == len(runner.tokens) < 500  # what is read again counts as the rest of the prompt does
+    cache.reuse(runner.tokens)
+    runner.forward(ids[len(runner.tokens) : 500])
+    cache.reuse([*ids[:499], 7, 8])
+    assert len(runner.tokens) == 499
+
+
 def test_text_that_was_stopped_while_it_was_read_again_goes_on(
     pair: tuple[BranchingRunner, BranchingRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,10 @@ class PagedRunner:
         return cls(PagedModel.load(folder, device, properties, context, *more, can_branch=cls.can_branch))
 
     @property
+    def known(self) -> int:
+        return self._known(len(self._tokens))
+
+    @property
     def sharing(self) -> int:
         return self.batcher.sharing
 

@@ -70,6 +70,11 @@ class Runner(Protocol):
         ...
 
     @property
+    def known(self) -> int:
+        """The first tokens behind which a pass reads only its own; they are all, unless a state or window was lost."""
+        ...
+
+    @property
     def others(self) -> Sequence["Runner"]:
         """Further sequences over the same model, for answers at the same time."""
         ...

@@ -63,6 +63,10 @@ class StatefulRunner:
     def tokens(self) -> Sequence[int]:
         return self._tokens
 
+    @property
+    def known(self) -> int:
+        return len(self._tokens)
+
     def forward(
         self,
         ids: Sequence[int],
