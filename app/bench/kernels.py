@@ -5,7 +5,7 @@ Random weights, many times what the caches hold, are packed and multiplied by th
 `--attention`, its keys and values are as many instead. Each figure has a read of its own just before it, with as many
 threads, because memory changes its speed. The table has medians over turns; the JSON also has the geometric mean of the
 ratios, with a 95 % bootstrap interval. `--set` builds the library with other constants and times it in turns with the
-library as it is.
+library as it is; `--library` does so with one of another checkout.
 """
 
 import argparse
@@ -120,6 +120,7 @@ def main() -> int:
         metavar="NAME=VALUE,..",
         help="compare a build in which constants of the C sources have other values; may be repeated",
     )
+    parser.add_argument("--library", type=Path, help="compare with this library, of the same interface")
     parser.add_argument("--json", type=Path, help="write the JSON to this file instead")
     given = parser.parse_args()
     if given.small_pages and ctypes.CDLL(None).prctl(_THP_DISABLE, 1, 0, 0, 0):
@@ -127,6 +128,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         builds = {_BUILT: Library(ctypes.CDLL(str(path())))}
         builds |= {change: _changed(change, Path(folder, str(number))) for number, change in enumerate(given.set)}
+        if given.library:
+            builds["--library"] = Library(ctypes.CDLL(str(given.library)))
         isas = given.isas or list(builds[_BUILT].isas[1:])
         timed = []
         for rooms in _rooms(builds[_BUILT], given):

@@ -4,7 +4,7 @@
 #include "kernels.h"
 #include <immintrin.h>
 
-#define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
+#define VECTORS(format, n) (has_pairs(format) && (n) > 6 ? 1 : 2)
 #define DOTS(bits) 8
 enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 1, LIGHT8 = 2 };
 
