@@ -170,7 +170,7 @@ def test_clients_call_tools_of_a_real_model(real_pair: Path, monkeypatch: pytest
 
 def test_servers_are_compared_by_route(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setenv("HEADSTART_SERVE_KEY", KEY)
-    with serving(ScriptedEngine([WORDS], pause=0.02)) as old, serving(ScriptedEngine([WORDS])) as new:
+    with serving(ScriptedEngine([WORDS], pause=0.05)) as old, serving(ScriptedEngine([WORDS])) as new:
         urls = [running.url.removesuffix("/v1") for running in (old, new)]
         monkeypatch.setattr(sys, "argv", ["", *urls, "--rounds", "2", "--routes", "chat", "ollama"])
         routes.main()
