@@ -31,13 +31,13 @@ from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.loading import memory, validation
 from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.engine.loading.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
-from headstart.engine.policy.cost_model import SEVERAL, Costs, Curve
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runners.precision import name_of, pass_ms
+from headstart.engine.runners.precision import VERIFY, name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.speculative import Decoder
 from headstart.engine.text.tokenizer import Tokenizer, read_tokenizer
@@ -425,4 +425,4 @@ def _curve(model: LoadedModel, trial: validation.Verdict | None) -> Curve:
         if model.draft_vocab is not None:  # the trial's output head was not trimmed
             saved_ms = max(min(trial.ms.values()) - pass_ms(model.runner, 1, repeats=2), 0.0)
         return Curve({size: ms - saved_ms for size, ms in trial.ms.items()}, trial.switch_ms)
-    return Curve.prior(pass_ms(model.runner, 1, repeats=2), pass_ms(model.runner, SEVERAL, repeats=2))
+    return Curve.prior(pass_ms(model.runner, 1, repeats=2), (VERIFY, pass_ms(model.runner, VERIFY, repeats=2)))

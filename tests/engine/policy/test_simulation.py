@@ -12,7 +12,7 @@ from bench.research import replay as rules
 from bench.research.recordings import GuessedText, RecordedAnswer, read_recordings
 from bench.research.replay import policy_ms
 from headstart.engine.engine import Drafter, Origin, Speculation
-from headstart.engine.policy.cost_model import SEVERAL, Costs, Curve
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from tests.engine.policy import simulation
 from tests.engine.policy.simulation import CODE, HOPELESS, PROSE, Machine, Mixture, Setting, adaptive_ms, new_policy
@@ -97,7 +97,7 @@ OF_EXPERTS = {
 def test_policy_stops_guessing_where_a_pass_reads_more_experts(name: str, *, is_known: bool) -> None:
     """Without a trial, prices come from a pass of one token and one of several."""
     prices = Costs(Curve(OF_EXPERTS, switch_ms=0.0), {Origin.DRAFT: Curve({1: 12.0}, switch_ms=0.0)})
-    timed = Costs(Curve.prior(OF_EXPERTS[1], OF_EXPERTS[SEVERAL]), {Origin.DRAFT: Curve.prior(12.0)})
+    timed = Costs(Curve.prior(OF_EXPERTS[1], (6, OF_EXPERTS[6])), {Origin.DRAFT: Curve.prior(12.0)})
     policy, speedups = Policy(deepcopy(prices) if is_known else timed), list[float]()
     for seed, text in zip(SEEDS, TEXTS[name], strict=True):
         machine = rules.SimulatedMachine(deepcopy(prices), scatter=0.03, seed=seed)

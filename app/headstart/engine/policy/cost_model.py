@@ -72,7 +72,6 @@ _SWITCHING = 3  # index of the switch among the tracked parameters
 
 # The time of a pass by its tokens, relative to a pass over one, for machines that are not measured yet: the mean of
 # Qwen2.5-Coder 1.5B and 0.5B in INT8 on an AMX Xeon and on a Xeon without AMX, which differ by a tenth up to 12 tokens.
-SEVERAL = 6  # tokens
 _SHIPPED = {1: 1.0, 2: 1.04, 3: 1.08, 4: 1.17, 5: 1.21, 6: 1.28, 8: 1.39, 10: 1.5, 12: 1.6, 16: 2.06, 32: 3.1}
 
 # Priors, relative to a pass over one token.
@@ -123,14 +122,16 @@ class Curve:
         return float(self._tracked.means[_SWITCHING]) * self._points[1]
 
     @classmethod
-    def prior(cls, first_ms: float, several_ms: float | None = None) -> "Curve":
-        """Return the priors for a machine on which only a pass over one token was timed, or also one over SEVERAL.
+    def prior(cls, first_ms: float, several: tuple[int, float] | None = None) -> "Curve":
+        """Return the priors for a machine on which only a pass over one token was timed, or also one over several.
 
-        Several tokens of a mixture read more experts than one: the shipped prices are those of dense models.
+        `several`: its tokens and milliseconds. In a mixture several tokens read more experts than one, and the shipped
+        prices are those of dense models.
         """
         steepness = 1.0
-        if several_ms is not None:
-            steepness = max((several_ms / first_ms - 1.0) / (_SHIPPED[SEVERAL] - 1.0), 1.0)
+        if several:
+            tokens, ms = several
+            steepness = max((ms / first_ms - 1.0) / (_SHIPPED[tokens] - 1.0), 1.0)
         curve = cls({tokens: first_ms * (1.0 + (share - 1.0) * steepness) for tokens, share in _SHIPPED.items()})
         curve._tracked = Tracked(_MEANS, _DEVIATIONS)
         return curve

@@ -56,58 +56,6 @@ class PagedModel:
     can_save: bool
     edit: Edit | None
 
-    @classmethod
-    def load(
-        cls,
-        folder: Path,
-        device: str,
-        properties: Mapping[str, str],
-        context: int,
-        draft_vocab: Ids | None,
-        edit: Edit | None,
-        sequences: int,
-        *,
-        can_branch: bool,
-    ) -> Self:
-        """Compile `folder`'s model; see `PagedRunner.load`."""
-        if can_branch and device != "CPU":
-            raise RuntimeError(f"nothing is known of branches on {device}")
-        model = _paged_model(folder, edit, allow_qq_bias=can_branch)
-        vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        listed = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
-        compiled = compile_model(model, device, properties)
-        ports = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
-        if compiled.attentions:
-            block = BLOCK
-        elif not ports:
-            raise RuntimeError("no cache of keys and values was found")
-        elif can_branch and any(port.element_type == openvino().Type.u8 for port in ports):
-            raise UnmovableError
-        else:
-            # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-            # A block of 8-bit keys holds scales, too.
-            values = next(port for port in ports if port.any_name.startswith(_CACHE_INPUTS[1]))
-            block = int(values.partial_shape[2].get_length())
-        blocks = -(-(context + _SPARE) // block)
-        batcher = Passes(compiled, block, sequences=sequences, can_branch=can_branch)
-        own = compiled.kv_cache(sequences * blocks) if compiled.attentions else None
-        return cls(
-            batcher,
-            context,
-            sequences,
-            block,
-            blocks,
-            own.layers if own else _bind_caches(batcher, ports, sequences * blocks),
-            own,
-            compiled.states,
-            compiled.windows,
-            vocabulary,
-            listed,
-            [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]],
-            device == "CPU",  # other devices may compute with other memory than these tensors
-            edit,
-        )
-
     def caches_of(self, *, windows: bool) -> Sequence[NDArray[Any]]:
         """Return the caches of the layers with a window, or of those without one."""
         if self.own is None:
@@ -157,8 +105,44 @@ class PagedRunner:
         attribute has them. Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words
         it.
         """
-        more = (draft_vocab, edit, sequences)
-        return cls(PagedModel.load(folder, device, properties, context, *more, can_branch=cls.can_branch))
+        if cls.can_branch and device != "CPU":
+            raise RuntimeError(f"nothing is known of branches on {device}")
+        model = _paged_model(folder, edit, allow_qq_bias=cls.can_branch)
+        vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
+        listed = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
+        compiled = compile_model(model, device, properties)
+        ports = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
+        if compiled.attentions:
+            block = BLOCK
+        elif not ports:
+            raise RuntimeError("no cache of keys and values was found")
+        elif cls.can_branch and any(port.element_type == openvino().Type.u8 for port in ports):
+            raise UnmovableError
+        else:
+            # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
+            # A block of 8-bit keys holds scales, too.
+            values = next(port for port in ports if port.any_name.startswith(_CACHE_INPUTS[1]))
+            block = int(values.partial_shape[2].get_length())
+        blocks = -(-(context + _SPARE) // block)
+        batcher = Passes(compiled, block, sequences=sequences, can_branch=cls.can_branch)
+        own = compiled.kv_cache(sequences * blocks) if compiled.attentions else None
+        paged = PagedModel(
+            batcher,
+            context,
+            sequences,
+            block,
+            blocks,
+            caches=own.layers if own else _bind_caches(batcher, ports, sequences * blocks),
+            own=own,
+            states=compiled.states,
+            windows=compiled.windows,
+            vocabulary=vocabulary,
+            draft_vocab=listed,
+            hidden_widths=[port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]],
+            can_save=device == "CPU",  # other devices may compute with other memory than these tensors
+            edit=edit,
+        )
+        return cls(paged)
 
     @property
     def known(self) -> int:
