@@ -48,7 +48,7 @@ from headstart.engine.loading.validation import Verdict, find_verdict, store_ver
 from headstart.engine.local import LocalEngine, Models, begin
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runners.precision import pass_ms, plain, reference
+from headstart.engine.runners.precision import VERIFY, pass_ms, plain, reference
 from headstart.engine.runners.runner import Logits, NonFiniteError, Runner
 from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
@@ -238,7 +238,7 @@ def test_policy_state_is_stored(
     monkeypatch.setattr(local, "pass_ms", counted)
     options = LoadOptions(tiny_target, tiny_draft)
     load(options).close()  # without an answer
-    assert passes == [1, 1]  # the shipped prices are scaled by a pass of each model over one token
+    assert passes == [1, VERIFY, 1, VERIFY]  # two passes of each model scale the shipped prices
     passes.clear()
     engine = load(options)
     assert passes == []
