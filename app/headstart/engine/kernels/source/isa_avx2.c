@@ -6,7 +6,7 @@
 #define TILE 8
 #define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
 #define DOTS(bits) ((bits) <= 4 ? 8 : (bits) == 5 ? 4 : 2)
-enum { OFFSET8 = 128, HIGH_CODES = 1, LIGHT = 0, LIGHT8 = 1 };
+enum { OFFSET8 = 128, HIGH_CODES = 1, LIGHT = 0, LIGHT8 = 0 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */
 INLINE pairs begin(ints sums) { return (void)sums, _mm256_setzero_si256(); }
