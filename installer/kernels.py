@@ -172,7 +172,7 @@ def get_build_hook() -> "type[BuildHookInterface[Any]]":
 
 
 def main() -> int:
-    """Build for this system, or for --target. Return the exit code."""
+    """Build the library for this system, or for --target. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     targets = {target.triple: target for target in TARGETS}
     host = host_target()

@@ -201,7 +201,7 @@ class UnwritableHistoryError(HistoryError):
 
 
 class StandbyError(HistoryError):
-    """The copy of the chat history, from when that could not be written, cannot be read."""
+    """The standby copy of the chat history cannot be read; it was made when the history could not be written."""
 
 
 class DamagedHistoryError(HistoryError):

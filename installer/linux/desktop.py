@@ -16,7 +16,7 @@ MIME_TYPE = "application/x-headstart-chats+json"
 
 
 def put(share: Path, epoch: int) -> None:
-    """Write all of them into `share`, such as /usr/share or ~/.local/share."""
+    """Write all files for the desktop into `share`, such as /usr/share or ~/.local/share."""
     _copy("headstart.desktop", share / "applications")
     _copy("headstart-mime.xml", share / "mime" / "packages", "headstart.xml")
     _write(share / "metainfo" / "headstart.metainfo.xml", _render("headstart.metainfo.xml.in", epoch))

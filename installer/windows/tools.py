@@ -40,14 +40,14 @@ class BuildToolError(HeadstartError):
 
 
 def require() -> None:
-    """Raise ToolError if tools are missing, with the packages that have them."""
+    """Raise BuildToolError if tools are missing, with the packages that have them."""
     missing = sorted({package for program, package in _PACKAGES.items() if not shutil.which(program)})
     if missing:
         raise BuildToolError(f"A package for Windows needs {', '.join(missing)}; apt-get install {' '.join(missing)}.")
 
 
 def run(*command: str | Path, folder: Path | None = None) -> str:
-    """Return the output of a tool. Raises ToolError."""
+    """Return the output of a tool. Raises BuildToolError."""
     arguments: Sequence[str] = [str(word) for word in command]
     process = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     if process.returncode:
@@ -56,7 +56,7 @@ def run(*command: str | Path, folder: Path | None = None) -> str:
 
 
 def require_libraries(folder: Path) -> None:
-    """Raise ToolError if a library in `folder` needs one that neither the folder nor Windows has."""
+    """Raise BuildToolError if a library in `folder` needs one that neither the folder nor Windows has."""
     missing = sorted(missing_libraries(folder))
     if missing:
         raise BuildToolError(f"The program lacks {', '.join(missing)}; see `is_wanted` in installer/windows/wheels.py.")

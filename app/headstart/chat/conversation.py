@@ -485,7 +485,7 @@ def propose_title(text: str) -> str:
 
 
 def first_title(conversation: Conversation) -> str:
-    """Return the title of a chat before it has another one."""
+    """Return the first title of a chat, from its first message or the names of the files in it."""
     first = conversation.path[0]
     return propose_title(first.text or ", ".join(file.name for file in first.attachments))
 
@@ -527,7 +527,7 @@ def clean_name(name: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Join halves of UTF-16 pairs, and replace halves without the other one."""
+    """Join surrogate pairs, and replace lone surrogates."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -47,7 +47,7 @@ def _section(text: str) -> tuple[int, int, int]:
 
 
 def _without(runs: Iterable[Sequence[Any]], characters: int) -> list[list[Any]]:
-    """Return runs, which begin with their lengths, without the first `characters`."""
+    """Return runs [length, ...] without the first `characters` of their text."""
     rest: list[list[Any]] = []
     for length, *others in runs:
         cut = min(length, characters)

@@ -163,7 +163,7 @@ def run(arguments: ServeFlags, load: Load) -> int:
 
 @contextmanager
 def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerReport], None]) -> Iterator["Server"]:
-    """Context manager with a server that only has to be run, its first model loaded. It frees the models."""
+    """Context manager with a server that is ready to run, its first model loaded. It frees the models at the end."""
     from headstart.server.server import Server, listen
 
     listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)

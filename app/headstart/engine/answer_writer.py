@@ -230,8 +230,8 @@ class AddedText:
 class AnswerText:
     """The text of one answer, token by token. Stop ids must not be pushed.
 
-    It ends before a stop string, or after a text has stood there several times in a row. Thinking is not searched for
-    stop strings, and it may list and repeat more.
+    It ends before a stop string, or after a text was repeated several times in a row. Thinking is not searched for stop
+    strings, and it may list and repeat more.
     """
 
     def __init__(
@@ -280,12 +280,12 @@ class AnswerText:
 
     @property
     def stopped(self) -> bool:
-        """True if a stop string ended it."""
+        """True if a stop string ended the text."""
         return self.ended is FinishReason.STOP
 
     @property
     def stop_text(self) -> str:
-        """The stop string that ended it, or ""."""
+        """The stop string that ended the text, or ""."""
         return self._stops.found
 
     def push(self, ids: Sequence[int]) -> AddedText:

@@ -437,7 +437,7 @@ class PrefixCache:
                 self._store.held.move_to_end(part.key)
 
     def _drop_beginnings(self, part: Part) -> None:
-        """Drop parts that a longer one covers, unless they belong on disk and it does not, or to another chat."""
+        """Drop parts that a longer part covers, unless they belong to another chat, or on disk where it does not."""
         shorter = [other for other in self._store.after[part.before] if other is not part and _begins(other, part)]
         chat = part.owner if part.is_for_disk else None
         self._drop([each for each in shorter if not each.is_for_disk or each.owner == chat])

@@ -280,7 +280,7 @@ class BenchHeat(Tagged, frozen=True):
 
 
 class BenchSoFar(Tagged, frozen=True):
-    """The figures of the prompts that are done, after each of them; `result` as in Benched."""
+    """The figures of a benchmark so far, sent after each prompt; `result` as in Benched."""
 
     ticket: int
     result: Mapping[str, Any]

@@ -48,7 +48,7 @@ class Model:
 
     @property
     def head(self) -> "Model | None":
-        """The head that is a part of it. Raises BrokenModelError."""
+        """The head that is a part of the model. Raises BrokenModelError."""
         folder = manifest.head_folder(self.folder)
         return Model(f"{self.name}/{folder.name}", folder, manifest.read_model(folder)) if folder else None
 
@@ -169,7 +169,7 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
 
 
 def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
-    """Return True if it is whole and writes answers; models of another kind do not."""
+    """Return True if an entry is complete and writes answers; models of another kind do not."""
     return isinstance(entry, Pair) or (isinstance(entry, Model) and entry.manifest.writes)
 
 
@@ -187,7 +187,7 @@ def find_transcription(language: str = "") -> Model | None:
 
 
 def remove(entry: Entry) -> None:
-    """Delete its folder, or the link to it. Raises SettingsError."""
+    """Delete the folder of an entry, or the link to it. Raises SettingsError."""
     with _changing(entry.folder):
         if entry.folder.is_symlink():
             entry.folder.unlink()
@@ -196,7 +196,7 @@ def remove(entry: Entry) -> None:
 
 
 def rename(entry: Entry, name: str) -> None:
-    """Give its folder another name, by which it is found from then on. Raises SettingsError."""
+    """Rename the folder of an entry, which is found by that name from then on. Raises SettingsError."""
     require_new(name, entry.folder.parent)
     with _changing(entry.folder):
         entry.folder.rename(entry.folder.with_name(name))
@@ -220,7 +220,7 @@ def require_new(name: str, root: Path) -> None:
 
 
 def size_on_disk(entry: Entry) -> int:
-    """Return the bytes of all files in its folder."""
+    """Return the bytes of all files in the folder of an entry."""
     return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
 
 

@@ -242,7 +242,7 @@ class Manifest:
     fault: Mapping[str, Any] | None = None  # what a check found, as `Translatable.as_data` gives it
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an end of answers that is no token. Heads do not score all of their target's tokens."""
+        """Raise ValueError for a stop id that the model cannot write. A head scores few of its target's tokens."""
         rows = math.inf if self.is_eagle or self.is_hydra else self.logit_rows
         if wrong := [index for index in self.tokenizer.stop_ids if not 0 <= index < rows]:
             raise ValueError(f"an answer ends with token {wrong[0]}, which the model does not have")

@@ -32,7 +32,7 @@ class BackgroundTask(QObject):
         return self._is_cancelled
 
     def start(self, pool: QThreadPool | None = None) -> None:
-        """Begin; `done` or `failed` follows, unless cancelled. Pass a pool if you need to wait for it."""
+        """Start the task; `done` or `failed` follows, unless it is cancelled. Pass a pool to wait for the task."""
         (pool or QThreadPool.globalInstance()).start(self._run)
 
     def cancel(self) -> None:

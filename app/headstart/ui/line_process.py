@@ -59,12 +59,12 @@ class LineProcess(QObject):
         process.start(command[0], list(command[1:]))
 
     def finish(self) -> None:
-        """Close its standard input, by which it knows to come to its end."""
+        """Close the standard input of the process, so that it comes to its end."""
         if self._process:
             self._process.closeWriteChannel()
 
     def interrupt(self) -> None:
-        """Send Ctrl+C, so that it can clean up, and kill it after a grace period. Windows has no Ctrl+C for a child."""
+        """Send Ctrl+C, so that the process cleans up, and kill it after a while. Windows has no Ctrl+C for a child."""
         if self._process is None:
             return
         if sys.platform == "win32" or not self.pid:
@@ -75,14 +75,14 @@ class LineProcess(QObject):
 
     @Slot()
     def kill(self) -> None:
-        """Kill it and what it has started."""
+        """Kill the process and what it has started."""
         if self._process:
             if self.pid:
                 kill(self.pid)
             self._process.kill()
 
     def close(self) -> None:
-        """Kill it and wait until it is gone, without emitting anything. Only for a window that closes."""
+        """Kill the process, wait for its end, and emit nothing. Only for a window that closes."""
         if self._process:
             self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
             self.kill()

@@ -25,7 +25,7 @@ def write_generation_config(
     note: Callable[[str], None],
     info: SourceInfo | None = None,
 ) -> tuple[int, ...]:
-    """Return every id that must end an answer, the chat's own marker first, and `note` a word among them.
+    """Return every id that must end an answer, the chat's own marker first; call `note` for each plain word among them.
 
     `tail`: what the chat template puts behind an answer. `info`: of the source; the ids of a GGUF file count, because
     the configuration that is made of it has those that are usual for its architecture. `generation_config.json` learns

@@ -53,7 +53,7 @@ class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
 
     @property
     def is_pinned(self) -> bool:
-        """True if it always names the same content, by a commit or by the hash of its file."""
+        """True if the source always names the same content, by a commit or by the hash of its file."""
         return bool(self.sha256 or _COMMIT.fullmatch(self.revision))
 
 
@@ -219,7 +219,7 @@ class ModelOrder(Struct, frozen=True):
 
     @property
     def may_be_imported(self) -> bool:
-        """True if it needs no PyTorch, judging by its options and its first source."""
+        """True if the order needs no PyTorch, judging by its options and its first source."""
         if is_wheel(self.recipe.sources[0]):
             return True
         return is_gguf(self.recipe.sources[0]) and self._is_plain and self.weights in packing.FORMS
@@ -236,7 +236,7 @@ class ModelOrder(Struct, frozen=True):
 
     @property
     def calibrated(self) -> bool:
-        """True if its weights are calibrated on answers."""
+        """True if the weights are calibrated on answers."""
         return self.weights == quantize.INT4 and self.int4.calibration != "none"
 
 

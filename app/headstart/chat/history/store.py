@@ -220,7 +220,7 @@ class Store(Reader):
             self._destroy(chat_ids, forgets_damaged=True)
 
     def copy_into(self, other: "Store") -> None:
-        """Replace all that another history has by what this one has."""
+        """Replace the content of another history by that of this one."""
         with self._translate_errors():
             self._connection.backup(other._connection)  # noqa: SLF001 - of the same class
 

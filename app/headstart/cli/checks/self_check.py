@@ -86,7 +86,7 @@ class EchoEngine:
         yield Finish(FinishReason.STOP, no_stats(), (token.id,))
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 def _serve() -> None:

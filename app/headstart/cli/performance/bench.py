@@ -250,7 +250,7 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
 
 
 def _joules(result: BenchResult, name: str) -> float | None:
-    """Return the mean energy of a contestant's token over all prompts; None where the machine does not tell."""
+    """Return a contestant's mean joules a token over all prompts; None if the machine does not measure energy."""
     found = [prompt.scores[name].joules_per_token or () for prompt in result.prompts]
     each = [joules for times in found for joules in times if joules is not None]
     return statistics.fmean(each) if each else None

@@ -78,7 +78,7 @@ This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceFlags:
-    """The file of the page."""
+    """The file to write a page to."""
 
     output: Path | None = flag(
         None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file

@@ -125,7 +125,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Auto against the fastest setting of a peer for each prompt, known only afterwards. Fields as in Standing."""
+    """Speedups of auto over a peer's fastest setting for each prompt, known only afterwards. Fields as in Standing."""
 
     peer: str  # the program
     decoding: Mapping[str, Summary]

@@ -66,9 +66,9 @@ def thread_limit() -> dict[str, int]:
 
 @functools.cache
 def _operation() -> Any:
-    """Return the base of operations that stand in a model's file. OpenVINO cannot compute them.
+    """Return the base class of our operations in model files, which OpenVINO cannot compute.
 
-    `kind` is the name of the type, and `defaults` are the attributes.
+    `kind` is the name of the operation's type, and `defaults` are its attributes.
     """
     ov = openvino()
 

@@ -331,7 +331,7 @@ class Library:
         return after
 
     def read(self, memory: Bytes, threads: int) -> None:
-        """Read all of it, to measure how fast that can be."""
+        """Read all of a memory area, to measure how fast memory can be read."""
         self._functions.hk_read(memory.ctypes.data, memory.size, threads)
 
 

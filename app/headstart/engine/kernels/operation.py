@@ -150,9 +150,9 @@ class CompiledSteps:
 
 
 def _order_keys(library: Library, steps: Sequence["_PackedStep"], number: int) -> NDArray[np.int16] | None:
-    """Give an attention the order of its keys' numbers for a cache of 8 bits: by how large the model makes them.
+    """Set and return the order of the key channels of an attention with an 8-bit cache: by expected magnitude.
 
-    Rotated numbers stay beside their partners. Keys of an unknown step lie as they are.
+    Channels that are rotated together stay neighbours. Return None, and set no order, for keys of an unknown step.
     """
     attention = steps[number].planned.attention
     if attention is None or attention.bits != _FEW_BITS:

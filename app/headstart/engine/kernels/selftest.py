@@ -269,7 +269,7 @@ def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.floa
 
 
 def _rounded(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return activations as the library rounds them: to 8 bits, 32 numbers by their largest."""
+    """Return activations as the library quantizes them: to 8 bits, with a scale for each 32 values."""
     groups = inputs.reshape(len(inputs), -1, _STEP)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     rounded = np.rint(groups * (np.float32(1) / scale))

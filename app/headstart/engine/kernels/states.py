@@ -47,7 +47,7 @@ class StateUpdate(Protocol):
 
 
 class Convolution:
-    """A sum of each token with a few before it, for each number of its width."""
+    """A causal convolution: in each channel, the weighted sum of a token and a few tokens before it."""
 
     threads = 1
 
@@ -266,7 +266,7 @@ class States:
 
     @property
     def size(self) -> int:
-        """Numbers of the states of all layers."""
+        """The number of values in the states of all layers."""
         return sum(self._sizes)
 
     def use(self, threads: int) -> None:

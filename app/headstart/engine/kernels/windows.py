@@ -99,12 +99,12 @@ class WindowTable:
         self._drop(start // BLOCK + np.flatnonzero(self._present[start // BLOCK :]))
 
     def present(self, first: int, last: int) -> tuple[NDArray[np.bool_], Blocks]:
-        """Return which of the blocks from `first` to `last` of the text are present, and where these are."""
+        """Return which of the blocks `first` to `last` of the text are present, and where these are in the cache."""
         present = self._present[first:last]
         return present.copy(), self._table[first:last][present]
 
     def restore(self, first: int, present: NDArray[np.bool_]) -> Blocks:
-        """Make these blocks of the text from `first` on present, and no others; return where they are."""
+        """Make room for these blocks of the text from `first` on, and for none behind them; return where they are."""
         self.forget(first * BLOCK)
         self._add(first + np.flatnonzero(present))
         return self._table[first : first + len(present)][present]

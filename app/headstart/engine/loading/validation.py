@@ -359,7 +359,7 @@ def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
 
 
 def _difference(expected: Logits, logits: Logits, limit: float) -> Translatable:
-    """Return how some rows of logits are wrong, both [rows, vocabulary]; empty if they are right."""
+    """Return in what way logits differ from the expected ones, both [rows, vocabulary]; empty if they agree."""
     broken = int(np.count_nonzero(~np.isfinite(logits).all(axis=1)))
     if broken:
         return Translatable("{broken} of {found} results are not numbers", broken=broken, found=len(logits))

@@ -112,7 +112,7 @@ class Runner(Protocol):
         ...
 
     def hold(self, *lengths: int) -> None:
-        """Expect to go on from these places of the text again; those named before are no longer expected."""
+        """Keep what is needed to go on from these places of the text, in place of those of the last call."""
         ...
 
     def save(self, start: int, stop: int) -> Saved:

@@ -152,7 +152,7 @@ def _fill(runner: Runner, part: Sequence[int], room: int) -> int:
 
 
 def _passes(count: int, size: int) -> list[int]:
-    """Return the sizes of passes over `count` tokens: `size`, the last smaller or one larger, none 1."""
+    """Return the sizes of passes over `count` tokens: `size` each; only the last differs, and none is 1."""
     sizes, rest = [size] * (count // size), count % size
     if rest == 1:
         sizes[-1] += 1

@@ -1,4 +1,4 @@
-"""Speech recognition by a Whisper model. It gets only speech, because it invents words for anything else."""
+"""Speech recognition by a Whisper model. The model gets speech alone: it invents words for anything else."""
 
 from collections.abc import Iterator
 from itertools import pairwise

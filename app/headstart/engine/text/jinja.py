@@ -271,7 +271,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             self._count(min(map(len, texts), default=0) * max(sizes, default=0))
 
     def _weigh(self, value: Any) -> None:
-        """Count the texts and entries within a value as often as they stand there, as if it were written out."""
+        """Count a value as if it were written out: what it refers to several times counts each time."""
         pending = [value]
         while pending:
             items = pending.pop()

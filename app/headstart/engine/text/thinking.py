@@ -212,7 +212,7 @@ class ThinkingTokens:
 
 
 def marked(text: str, name: str) -> str:
-    """Return the text that a token of a mark completed, with the token's own name marked."""
+    """Return the text that a mark's token completed, with a noncharacter before the token's own name."""
     return f"{text.removesuffix(name)}{_NONCHARACTER}{name}"
 
 

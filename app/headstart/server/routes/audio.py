@@ -63,7 +63,7 @@ class AudioText:
 
 @dataclass(frozen=True)
 class AudioSegment:
-    """A sentence or two. What is null is not measured."""
+    """A sentence or two. Fields that are null are not measured."""
 
     id: int
     start: float  # seconds from the beginning

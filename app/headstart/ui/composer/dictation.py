@@ -125,7 +125,7 @@ class DictationController(QObject):
 
     @Slot()
     def cancel(self) -> None:
-        """End at once: another text is in the box."""
+        """End the dictation at once: the message box has another text now."""
         if self._process.is_running:
             self._process.close()
             self._widget.show_listening(is_on=False)

@@ -100,7 +100,7 @@ class FoldersController(QObject):
         return embedder.name if embedder else ""
 
     def start(self) -> None:
-        """Begin once the start is over, and look for changes now and then."""
+        """Begin once the program has started, and look for changes now and then."""
         self._start.start()
         self._timer.start()
 

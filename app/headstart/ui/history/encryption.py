@@ -156,7 +156,7 @@ class EncryptionOrder:
 
 
 class EncryptionWork(Dialog):
-    """A dialog that closes itself when the work ends; then `sentence` has the result, and `key` opens the history."""
+    """A dialog that is open while a history is encrypted or decrypted; then `sentence` has the result."""
 
     def __init__(self, order: EncryptionOrder, folder: Path, key: Key | None) -> None:
         """`key` opens the history as it is now."""

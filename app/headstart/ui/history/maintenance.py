@@ -286,7 +286,7 @@ class Maintenance(QObject):
         self._sync_timer.timeout.connect(self.sync)
 
     def start(self) -> None:
-        """Begin once the start is over, and go on whenever something has changed."""
+        """Begin once the program has started, and work again whenever something has changed."""
         self._delay.start()
         self._timer.start()
         self._sync_timer.start()

@@ -59,7 +59,7 @@ class ExportRun(QObject):
         self._pid = self._child.pid
 
     def cancel(self) -> None:
-        """End it; nothing half done is left in the library, and the next export uses what was fetched."""
+        """End the export; nothing half done is left in the library, and the next export uses what was fetched."""
         if self._child.is_running:
             self._is_cancelled = True
             self._child.interrupt()
@@ -164,7 +164,7 @@ class ExporterSetup(QObject):
         task.start(self._pool)
 
     def cancel(self) -> None:
-        """Cancel it; `ended` follows."""
+        """Cancel the set-up; `ended` follows."""
         if self._setup:
             self._setup.cancel()
 

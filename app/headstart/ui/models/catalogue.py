@@ -52,7 +52,7 @@ def _rank(recipe: CatalogueEntry) -> tuple[bool, bool, int, bool, int]:
 
 
 def is_large(recipe: CatalogueEntry) -> bool:
-    """Return whether its answers come slowly on most computers."""
+    """Return whether the model of a recipe answers slowly on most computers."""
     return recipe.parameters >= _LARGE_MODEL
 
 
@@ -177,7 +177,7 @@ class RecipeRow(QWidget):
         self.show_installed(())
 
     def show_memory(self, free: int) -> None:
-        """Show whether it fits into `free` bytes of memory, or 0 if that is unknown."""
+        """Show whether the model fits into `free` bytes of memory; 0 is unknown."""
         self.fits = not free or self.recipe.memory <= free
         self._recommended.setVisible(self.recipe == recommended(free))
         self._about.setText(f"{good_at(self.recipe)}\n{facts(self.recipe, free)}")

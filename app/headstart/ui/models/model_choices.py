@@ -94,12 +94,12 @@ def location_word(server: Remote) -> str:
 
 
 def models_of(entry: Model | Pair) -> tuple[Model, ...]:
-    """Return the model, or target and draft."""
+    """Return the models of an entry: one, or target and draft."""
     return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
 
 
 def size_of(entry: Model | Pair) -> int:
-    """Return the bytes on disk."""
+    """Return the bytes of an entry on disk."""
     models = models_of(entry)
     return sum(model.manifest.size_bytes for model in (*models, *filter(None, (model.head for model in models))))
 

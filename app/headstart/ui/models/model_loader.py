@@ -256,7 +256,7 @@ class LoadTest(QObject):
         self._link: EngineLink | None = None
 
     def start(self) -> None:
-        """Begin; `ended` follows, unless it is closed before."""
+        """Start the test; `ended` follows, unless `close` comes first."""
         self._link = link = self._make_link()
         link.setParent(self)
         link.loading.connect(self.loading.note)
@@ -267,7 +267,7 @@ class LoadTest(QObject):
         link.load(self._options)
 
     def close(self) -> None:
-        """End it; `ended` does not follow."""
+        """End the test; `ended` does not follow."""
         self.loading.end()
         link, self._link = self._link, None
         if link:

@@ -50,12 +50,12 @@ class Verification(QObject):
         self._task.failed.connect(self._on_ended)
 
     def start(self) -> None:
-        """Begin; `ended` follows, unless it is closed before."""
+        """Start the check; `ended` follows, unless `close` comes first."""
         self._on_progressed(0, 1)
         self._task.start()
 
     def close(self) -> None:
-        """End it; `ended` does not follow."""
+        """End the check; `ended` does not follow."""
         self._task.cancel()
         if self._test:
             self._test.close()

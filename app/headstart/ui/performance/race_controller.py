@@ -138,7 +138,7 @@ class RaceController(EngineJob):
 
     @property
     def is_running(self) -> bool:
-        """True while it has the engine or shows a replay."""
+        """True while a race has the engine or shows its replay."""
         return super().is_running or self._replay.is_running
 
     def _refresh_page(self) -> None:

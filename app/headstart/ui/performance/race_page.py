@@ -32,7 +32,7 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families
 
 @dataclass(frozen=True)
 class Lane:
-    """An answer as it came."""
+    """A finished answer, with the times of its rounds."""
 
     steps: tuple[Step, ...]  # one for each round
     finish: Finish

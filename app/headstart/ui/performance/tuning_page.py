@@ -179,7 +179,7 @@ class TuningReport(Card):
             part.show()
 
     def show_findings(self, findings: Findings) -> None:
-        """Show everything that was found and is used now."""
+        """Show all findings of a tuning, which are used now."""
         self._clear()
         self._title.setText(titled(findings.target, self._summary(findings)))
         self._where.setText(self._circumstances(findings))

@@ -30,7 +30,7 @@ _SIZE = QSize(720, 600)
 
 
 class PreferencesDialog(Dialog):
-    """The settings of all chats on pages. Its `forms` emit each change at once."""
+    """A dialog with the settings of all chats, on pages. Its `forms` emit each change at once."""
 
     restore_requested = Signal(object)  # names of the settings to set to their defaults
 

@@ -491,7 +491,7 @@ class MessageView(QWidget):
         self._set_state(replace(shown, thinking_seconds=ended.thinking_seconds))
 
     def set_attached(self, attached: tuple[Attachment, ...]) -> None:
-        """Show the tools that the answer has called so far."""
+        """Show the results of tools that the answer has so far."""
         self._set_state(replace(self._content, attached=attached))
         if self._unfolded:
             self._show_unfolded()

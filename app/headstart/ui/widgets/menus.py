@@ -51,7 +51,7 @@ class TextPopup(QFrame):
         self.setAccessibleName(text)
 
     def open_below(self, button: QWidget) -> None:
-        """Show it below a button and with its end at the same edge, but on the screen."""
+        """Show the window below a button, with both ends at the same edge, and within the screen."""
         self.adjustSize()
         area = self.screen().availableGeometry()
         place = button.mapToGlobal(button.rect().bottomLeft())

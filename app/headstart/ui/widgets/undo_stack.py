@@ -50,7 +50,7 @@ class UndoStack(QObject):
 
     @Slot(object)
     def undo_action(self, undoable: Undoable) -> None:
-        """Undo this action, unless that has happened."""
+        """Undo this action, unless it is undone already."""
         if undoable in self._done and undoable.is_possible():
             self._done.remove(undoable)
             undoable.undo()

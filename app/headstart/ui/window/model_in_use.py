@@ -238,7 +238,7 @@ class ModelInUse(QObject):
         QTimer.singleShot(0, self, partial(self._show_crash, sentence))  # once the answer has ended
 
     def _show_crash(self, sentence: str) -> None:
-        """Show a crash, unless the answer that it ended shows it already."""
+        """Show a crash of the engine, unless the answer that it ended shows it already."""
         session, link = self._chats.current, self._loader.link
         last = session.path[-1] if session and session.path else None
         if last and last.stats.get(NOTICE) == sentence:

@@ -258,7 +258,7 @@ class Attention(QObject):
             self.notify(self.tr("The answer is complete"), shown, chat.id)
 
     def notify(self, title: str, text: str = "", chat_id: str = "") -> None:
-        """Show that something has ended, in this chat if it was in one."""
+        """Show a message; a click on it opens the chat, if one is named."""
         if not self._settings.notifications or self._application.activeWindow():
             return
         self._chat_id = chat_id

@@ -62,7 +62,7 @@ class QuickAsk(Dialog):
         self.open_chat.clicked.connect(self._on_open_chat)
 
     def bring_to_front(self) -> None:
-        """Show it over other windows, with the keyboard in the field."""
+        """Show the small window over others, with the keyboard in the field."""
         self.show()
         self.raise_()
         self.activateWindow()
@@ -86,7 +86,7 @@ class QuickAsk(Dialog):
         self._resize(column.sizeHint().height())
 
     def _resize(self, height: int) -> None:
-        """Resize it to this height and the default width, within the screen."""
+        """Resize the window to this height and the default width, within the screen."""
         self.resize(QSize(scaled(_WIDTH, self.font()), height).boundedTo(self.screen().availableSize()))
 
     @Slot()
