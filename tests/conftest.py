@@ -312,7 +312,7 @@ def proven_once(name: str, sources: Iterable[Path], prove: Callable[[], object])
         (folder / "passed").write_text(time.strftime("%Y-%m-%d %H:%M:%S"), encoding="utf-8")
 
     sets = " ".join(machine.instruction_sets() or ())
-    processor = hashlib.sha256(f"{machine.stepping()} {sets}".encode()).hexdigest()[:8]
+    processor = hashlib.sha256(f"{machine.cpu_signature()} {sets}".encode()).hexdigest()[:8]
     kept(f"proof-{name}-{processor}", sources, make)
 
 

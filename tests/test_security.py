@@ -35,7 +35,7 @@ def test_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> None
         made.writestr("../../escaped", "x")
         made.writestr("headstart.json", "{}")
     with pytest.raises(ModelNotFoundError):
-        import_folder.take_in(archive, lambda done, total: True)
+        import_folder.import_model(archive, lambda done, total: True)
     assert not headstart_home.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["model.zip"]
 

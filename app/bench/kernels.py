@@ -143,7 +143,7 @@ def main() -> int:
             timed += rooms.time(cases, builds, given.turns)
             _show(timed[-len(cases) :], header=len(timed) == len(cases))
     shape = {"rows": given.rows, "cols": given.cols, "turns": given.turns, "small pages": given.small_pages}
-    report = {"processor": machine.processor(), "stepping": machine.stepping(), **shape}
+    report = {"processor": machine.processor(), "stepping": machine.cpu_signature(), **shape}
     text = json.dumps(report | {"cases": [each.report() for each in timed]}, indent=1)
     if given.json:
         given.json.write_text(text + "\n", encoding="utf-8")

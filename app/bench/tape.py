@@ -51,8 +51,8 @@ def said_in(messages: Sequence[Message]) -> list[dict[str, str]]:
 class _TapedEngine:
     """Implements Engine: answers from a tape, or another engine's answers, which it records."""
 
-    def __init__(self, tape: Tape, facts: ModelInfo, engine: Any = None, *, in_time: bool = False) -> None:
-        self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
+    def __init__(self, tape: Tape, model_info: ModelInfo, engine: Any = None, *, in_time: bool = False) -> None:
+        self._tape, self._model_info, self._engine, self._in_time = tape, model_info, engine, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         assert isinstance(request, ConversationRequest), "a tape has conversations"
@@ -85,7 +85,7 @@ class RecordedModels(LocalModels):
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         opened = super().open(options, tell)
-        self._tape.put("facts", "", opened.facts)
+        self._tape.put("facts", "", opened.model_info)
 
         def count(request: ConversationRequest | None, text: str) -> int:
             found = opened.count(request, text)
@@ -97,7 +97,7 @@ class RecordedModels(LocalModels):
             self._tape.put("bench", to_data(order.size), found)
             return found
 
-        return LoadedEngine(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
+        return LoadedEngine(_TapedEngine(self._tape, opened.model_info, opened.engine), opened.model_info, count, bench)
 
     def describe(self) -> Description:
         found = super().describe()
@@ -118,8 +118,10 @@ class Playing:
         self._tape, self._in_time = tape, in_time
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:  # noqa: ARG002
-        facts = from_data(ModelInfo, self._tape.get("facts", ""))
-        return LoadedEngine(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
+        model_info = from_data(ModelInfo, self._tape.get("facts", ""))
+        return LoadedEngine(
+            _TapedEngine(self._tape, model_info, in_time=self._in_time), model_info, self._count, self._bench
+        )
 
     def describe(self) -> Description:
         found: Description = from_data(Description, self._tape.get("description", ""))

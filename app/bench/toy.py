@@ -147,7 +147,11 @@ class ToyEngine:
         for step in self._steps(words[: request.max_new_tokens], plans, stopped, len(thoughts)):
             tally.add(step.round)
             ids += [token.id for token in step.round.tokens]
-            yield step if request.likeliest is None else replace(step, scored=_certain(step, shown, request.likeliest))
+            yield (
+                step
+                if request.top_logprobs is None
+                else replace(step, scored=_certain(step, shown, request.top_logprobs))
+            )
             shown += len(step.text)
         reason = FinishReason.REPETITION if repeats and request.stop_on_repetition else FinishReason.STOP
         reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else reason
@@ -192,8 +196,8 @@ class ToyModels:
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
-        facts = ModelInfo(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
-        facts = replace(facts, parallel=options.parallel, thinking=_THINKING if name == "thinker" else None)
+        info = ModelInfo(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
+        info = replace(info, parallel=options.parallel, thinking=_THINKING if name == "thinker" else None)
         engine = ToyEngine(self._pace, context)
 
         def read_ahead(request: ConversationRequest) -> Iterator[None]:
@@ -202,7 +206,7 @@ class ToyModels:
                 yield
 
         others = [ToyEngine(self._pace, context) for _ in range(1, options.parallel)]
-        return LoadedEngine(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
+        return LoadedEngine(engine, info, _count, _bench_of(engine, info), read_ahead=read_ahead, others=others)
 
     def describe(self) -> Description:
         versions = {"headstart": __version__, "python": platform.python_version()}
@@ -303,11 +307,11 @@ def step_of(pieces: tuple[Piece, ...], timing: Timing) -> Step:
     return Step("".join(piece.text for piece in pieces if not piece.is_thinking), done, pieces)
 
 
-def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
+def _certain(step: Step, shown: int, top_logprobs: int) -> tuple[Scored, ...]:
     """Return the scores of a step's tokens, each of which is certain."""
     starts = accumulate((len(piece.text) for piece in step.pieces), initial=shown)
     tokens = [Likelihood(tuple(piece.text.encode()), 0.0) for piece in step.pieces]
-    return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
+    return tuple(Scored(token, start, (token,)[:top_logprobs]) for token, start in zip(tokens, starts, strict=False))
 
 
 _AGAIN, _ENOUGH = "again ", 4
@@ -337,7 +341,7 @@ def _kept(load: LoadOptions) -> Measurements:
     return Measurements(paths.measurements_folder(), f"{load.target.name}-toy", {})
 
 
-def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
+def _bench_of(engine: Engine, info: ModelInfo) -> RunBench:
     """Return a function for Bench orders. Times are real, of words instead of tokens; there is no cache to forget."""
     machine = Machine(
         device="An engine without a model",
@@ -351,7 +355,7 @@ def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
 
     def run(order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
-        names = playable(SWEEP if size.sweep else CONTESTANTS, {DRAFT_ONLY} if facts.draft else ())
+        names = playable(SWEEP if size.sweep else CONTESTANTS, {DRAFT_ONLY} if info.draft else ())
         modes = own_modes(engine, size.tokens, lambda: None, cancel, names)
         prompts = read_prompts(size.prompts, size.kinds)
         tell(BenchStage(ticket, "warming up"))
@@ -364,7 +368,7 @@ def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
         results = prompt_results(heats)
         result = BenchResult(
             machine=machine,
-            setting=Setting(facts.model, facts.draft, {}, None, size.tokens, size.repeats),
+            setting=Setting(info.model, info.draft, {}, None, size.tokens, size.repeats),
             prompts=results,
             standings=standings(results, [mode.name for mode in modes]),
             memory=Memory(weights=0, kv=0, peak_rss=None),

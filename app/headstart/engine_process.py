@@ -13,14 +13,14 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None) -
 
 
 def serve(
-    order: StartServer, engine: SharedEngine, facts: ModelInfo, tell: Callable[[ServerReport], None]
+    order: StartServer, engine: SharedEngine, model_info: ModelInfo, tell: Callable[[ServerReport], None]
 ) -> host.ServerHandle:
     """Start the local server. Raises SettingsError and ServerError."""
     from headstart.server.models import OneModel, served  # noqa: PLC0415 - HTTP, for which few processes have a use
     from headstart.server.server import Server, listen  # noqa: PLC0415
 
-    listener = listen(order.host, order.port, beyond=order.beyond)
-    model = served(order.model, facts)
+    listener = listen(order.host, order.port, allow_network=order.allow_network)
+    model = served(order.model, model_info)
     server = Server(order, listener, OneModel(model, engine), tell)
     server.start()
     return server

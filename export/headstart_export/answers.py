@@ -145,10 +145,10 @@ def in_16_bits(states: NDArray[np.float32]) -> Hidden:
 
 @dataclass
 class _Answer:
-    """An answer in progress. `luck` draws its tokens; `states`: of the prompt and of the answer, in pieces."""
+    """An answer in progress. `rng` draws its tokens; `states`: of the prompt and of the answer, in pieces."""
 
     prompt: list[int]
-    luck: np.random.Generator
+    rng: np.random.Generator
     is_counted: bool
     written: list[int] = field(default_factory=list)
     states: list[Hidden] = field(default_factory=list)
@@ -241,7 +241,7 @@ class _Writer:
         if self._temperature:
             likely = np.flatnonzero(below > _HOPELESS * self._temperature)
             sums = np.cumsum(np.exp(below[likely].astype(np.float64) / self._temperature))
-            drawn = int(sums.searchsorted(answer.luck.random() * sums[-1], side="right"))
+            drawn = int(sums.searchsorted(answer.rng.random() * sums[-1], side="right"))
             token = int(likely[min(drawn, sums.size - 1)])
         if answer.is_counted:
             chances = np.exp(below / np.float32(_SOFTNESS))

@@ -10,7 +10,7 @@ import pytest
 
 from bench.toy import CONTEXT, PROGRAM
 from headstart.cli import main, options
-from headstart.cli.options import OPTIONS, AnsweringFlags, RequestSettings, facts, select_model
+from headstart.cli.options import OPTIONS, AnsweringFlags, RequestSettings, model_info, select_model
 from headstart.engine.engine import (
     ConversationRequest,
     Drafter,
@@ -127,16 +127,16 @@ def test_chosen_model_is_named(
 ) -> None:
     sentence = "OpenVINO GenAI runs this model because Headstart's own engine cannot use an NPU."
     with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
-        assert facts(client) is None
+        assert model_info(client) is None
         known = client.load(LoadOptions(Path("toy")))
-        assert facts(client) == known
+        assert model_info(client) == known
         assert (known.sampling, known.context) == (USUAL, CONTEXT)
-        monkeypatch.setattr(client, "facts", replace(known, engine="genai", reason=sentence))
+        monkeypatch.setattr(client, "model_info", replace(known, engine="genai", reason=sentence))
         assert main(["chat", "--prompt", "Hi", "--json"], lambda _: client) == 0
     shown = capsys.readouterr()
     assert shown.err == f"· {sentence}\n"
     assert json.loads(shown.out)["settings"]["engine"] == "genai"
-    assert facts(ScriptedEngine()) is None
+    assert model_info(ScriptedEngine()) is None
 
 
 def test_how_a_model_is_loaded_is_said_at_its_load_and_with_its_figures(
@@ -144,7 +144,7 @@ def test_how_a_model_is_loaded_is_said_at_its_load_and_with_its_figures(
 ) -> None:
     sentence = Translatable("Answers are about half as fast as they could be.")
     with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
-        monkeypatch.setattr(client, "facts", replace(client.load(LoadOptions(Path("toy"))), notes=(sentence,)))
+        monkeypatch.setattr(client, "model_info", replace(client.load(LoadOptions(Path("toy"))), notes=(sentence,)))
         monkeypatch.setattr("sys.stdin", io.StringIO("Hi\n/stats\n/quit\n"))
         assert main(["chat"], lambda _: client) == 0
     assert capsys.readouterr().err.count(f"· {sentence}\n") == 2

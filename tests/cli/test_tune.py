@@ -95,7 +95,9 @@ def test_tune_prints_tables_and_the_result(plans: list[TuneRequest], tiny_pair: 
     assert "headstart tune --forget" in rows[-2]
     assert rows[-1].startswith("61 s on A Processor")
     assert shown.err == "· loading the model\n"
-    assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+    assert plans == [
+        TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, is_device_chosen=False, seconds=100)
+    ]
 
 
 @pytest.mark.usefixtures("plans")
@@ -165,7 +167,7 @@ def test_tune_shows_reasons_and_figures_on_request(
     assert told.index("Drafts: as it is") < told.index("Chosen for big")
     data: dict[str, Any] = json.loads(file.read_text())
     assert data["stages"][0]["rows"][1]["ratio"] == {"median": 1.33, "low": 1.2, "high": 1.4}
-    assert (plans[0].placed, plans[0].seconds) == (True, 30)
+    assert (plans[0].is_device_chosen, plans[0].seconds) == (True, 30)
 
 
 @pytest.mark.parametrize(("others", "told"), [((), NOTHING_GAINED), ((Row("no draft model", {}),), CUT_SHORT)])

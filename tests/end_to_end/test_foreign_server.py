@@ -96,10 +96,10 @@ def test_schema_is_kept_to(engine: RemoteEngine) -> None:
 
 
 def test_logprobs_are_read(engine: RemoteEngine) -> None:
-    steps = [event for event in engine.generate(structs.replace(ASKED, likeliest=2)) if isinstance(event, Step)]
+    steps = [event for event in engine.generate(structs.replace(ASKED, top_logprobs=2)) if isinstance(event, Step)]
     scored = [each for step in steps for each in step.scored]
     assert b"".join(bytes(each.token.spelling) for each in scored).decode() == "".join(step.text for step in steps)
-    assert all(each.token.logprob <= 0.0 and len(each.likeliest) == 2 for each in scored)
+    assert all(each.token.logprob <= 0.0 and len(each.top_logprobs) == 2 for each in scored)
 
 
 def test_conversation_with_tool_calls_goes_on(engine: RemoteEngine) -> None:

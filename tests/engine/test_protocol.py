@@ -53,7 +53,7 @@ REQUEST = ConversationRequest(
     sampling=Sampling(temperature=0.7, top_p=0.9, seed=2**63 - 1),
     speculation=Speculation(Mode.FIXED, 4, 0.25),
     stop=("\n\n", "</s>"),
-    likeliest=2,
+    top_logprobs=2,
 )
 ROUND = Round((Token(7, Origin.DRAFT), Token(8, Origin.TARGET)), 3, 1, Origin.NGRAM, Timing(1.5, 2.0, 0.1), -12.5)
 STATS = Stats(9, 4, 2, 1, 3, 1, 12.5, 30.0, {"draft": 1}, {"verify": 2.0}, -1.5, None, 11, 4096)
@@ -90,7 +90,9 @@ ORDERS: tuple[protocol.Order, ...] = (
         7, protocol.BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)
     ),
     protocol.Bench(7, protocol.BenchSize(1, 16, 1, with_peer=False, contestants=("plain", "fixed 3")), BEFORE),
-    tuning.Tune(8, tuning.TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
+    tuning.Tune(
+        8, tuning.TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, is_device_chosen=True, seconds=60.0)
+    ),
     tuning.RecallTuned(9, LoadOptions(Path("a"))),
     tuning.ForgetTuned(9, LoadOptions(Path("a"))),
     protocol.StartServer(

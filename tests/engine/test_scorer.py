@@ -44,7 +44,7 @@ TEXTS = TokenTexts(decode, b"a", 256)
 
 
 def scored(query: ConversationRequest) -> ConversationRequest:
-    return structs.replace(query, likeliest=BESIDE)
+    return structs.replace(query, top_logprobs=BESIDE)
 
 
 def tokens_of(given: Answer) -> list[Scored]:
@@ -61,8 +61,8 @@ def test_logprobs_are_the_softmax_of_the_row() -> None:
     assert (scores.token.spelling, scores.start) == ((65,), 0)
     assert scores.token.logprob == pytest.approx(expected[65], abs=1e-6)
     order = np.argsort(-row, kind="stable")[:20]
-    assert [each.spelling for each in scores.likeliest] == [(token,) for token in order]
-    assert [each.logprob for each in scores.likeliest] == pytest.approx(list(expected[order]), abs=1e-6)
+    assert [each.spelling for each in scores.top_logprobs] == [(token,) for token in order]
+    assert [each.logprob for each in scores.top_logprobs] == pytest.approx(list(expected[order]), abs=1e-6)
     assert scorer.new_scores(text, ended=True) == ()
 
 
@@ -119,7 +119,9 @@ def test_scores_are_the_logprobs_of_the_model(
         [rows[token] for rows, token in zip(expected, given.ids, strict=True)], abs=NOISE
     )
     for each, rows in zip(scores, expected, strict=True):
-        assert [other.logprob for other in each.likeliest] == pytest.approx(sorted(rows)[: -BESIDE - 1 : -1], abs=NOISE)
+        assert [other.logprob for other in each.top_logprobs] == pytest.approx(
+            sorted(rows)[: -BESIDE - 1 : -1], abs=NOISE
+        )
 
 
 def single_passes(engine: LocalEngine, query: ConversationRequest, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:

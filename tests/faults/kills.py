@@ -214,7 +214,7 @@ def kill_intake(home: Path, chance: Random) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom headstart.library import import_folder\n"
         "def slowly(done, total):\n    print(done, flush=True)\n    time.sleep(0.05)\n    return True\n"
-        "import_folder.take_in(Path(sys.argv[1]), slowly)"
+        "import_folder.import_model(Path(sys.argv[1]), slowly)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(folder)], cwd=ROOT, env=environment(home), stdout=subprocess.PIPE

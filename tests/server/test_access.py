@@ -155,8 +155,8 @@ def test_server_listens_to_loopback_by_default() -> None:
     with pytest.raises(SettingsError, match="must be an address"):
         listen("example.org", 0)
     with pytest.raises(ServerError, match="choose others"):
-        listen("192.0.2.1", 0, beyond=True)  # of a network for documentation: no computer has it
-    with closing(listen("0.0.0.0", 0, beyond=True)) as listener:  # noqa: S104
+        listen("192.0.2.1", 0, allow_network=True)  # of a network for documentation: no computer has it
+    with closing(listen("0.0.0.0", 0, allow_network=True)) as listener:  # noqa: S104
         assert listener.getsockname()[0] == "0.0.0.0"  # noqa: S104
 
 

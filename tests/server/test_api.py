@@ -766,7 +766,7 @@ def test_completion_logprobs_have_the_older_form(spelled: openai.OpenAI) -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "likeliest"),
+    ("asked", "top_logprobs"),
     [
         ({}, None),
         ({"logprobs": False, "top_logprobs": 3}, None),
@@ -779,11 +779,11 @@ def test_completion_logprobs_have_the_older_form(spelled: openai.OpenAI) -> None
     ],
 )
 def test_logprobs_are_sent_on_request_only(
-    client: openai.OpenAI, engine: ScriptedEngine, asked: Any, likeliest: int | None
+    client: openai.OpenAI, engine: ScriptedEngine, asked: Any, top_logprobs: int | None
 ) -> None:
     (choice,) = client.chat.completions.create(model=MODEL, messages=HI, **asked).choices
-    assert (choice.logprobs is None) == (likeliest is None)
-    assert engine.requests[0].likeliest == likeliest
+    assert (choice.logprobs is None) == (top_logprobs is None)
+    assert engine.requests[0].top_logprobs == top_logprobs
 
 
 @pytest.mark.slow

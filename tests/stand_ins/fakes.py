@@ -103,7 +103,7 @@ class ScriptedEngine:
             marked = [replace(piece, is_thinking=at < thoughts) for at, piece in enumerate(pieces, start=written)]
             answer = "".join(piece.text for piece in marked if not piece.is_thinking)
             step = replace(step, text=answer, pieces=tuple(marked))
-            scored = () if request.likeliest is None else _scored(pieces, start, request.likeliest)
+            scored = () if request.top_logprobs is None else _scored(pieces, start, request.top_logprobs)
             yield replace(step, scored=scored)
             rounds.append(step.round)
             start += len(step.text)
@@ -146,11 +146,11 @@ def _words(script: str) -> list[str]:
     return [word for word in (first, *(f" {word}" for word in rest)) if word]
 
 
-def _scored(pieces: tuple[Piece, ...], start: int, likeliest: int) -> tuple[Scored, ...]:
+def _scored(pieces: tuple[Piece, ...], start: int, top_logprobs: int) -> tuple[Scored, ...]:
     """Return scores in which each word is the likeliest token, followed by half a character."""
     tokens = [Likelihood(tuple(piece.text.encode()), -0.25) for piece in pieces]
     starts = accumulate((len(piece.text) for piece in pieces), initial=start)
-    return tuple(Scored(token, at, (token, HALF)[:likeliest]) for token, at in zip(tokens, starts, strict=False))
+    return tuple(Scored(token, at, (token, HALF)[:top_logprobs]) for token, at in zip(tokens, starts, strict=False))
 
 
 def _stats(rounds: list[Round], prompt: int, context: int) -> Stats:

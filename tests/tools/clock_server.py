@@ -37,7 +37,7 @@ def much() -> str:
 @server.tool()
 def fail() -> str:
     """Fail."""
-    raise ValueError("no luck")
+    raise ValueError("no rng")
 
 
 @server.tool()

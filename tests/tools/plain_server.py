@@ -64,7 +64,7 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         os._exit(3)
     if name == "hang":
         time.sleep(60)
-    return "It is 12:34." if name == "get_time" else "no luck"
+    return "It is 12:34." if name == "get_time" else "no rng"
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def test_command_has_no_network(workspace: Workspace) -> None:
 @needs_sandbox
 def test_programs_of_a_command_have_limits(place: Path) -> None:
     command = "ulimit -v; ulimit -u 2>/dev/null || ulimit -p"
-    memory, processes = sandbox.run(command, place, sandbox.Shield((), ()), CancelEvent()).output.split()
+    memory, processes = sandbox.run(command, place, sandbox.ProtectedPaths((), ()), CancelEvent()).output.split()
     assert int(memory) * 1024 <= max(sandbox.MIN_MEMORY, psutil.virtual_memory().total // 2)
     assert int(processes) == sandbox.MAX_PROCESSES
 
@@ -245,14 +245,14 @@ def test_programs_of_a_command_have_limits(place: Path) -> None:
 @needs_sandbox
 @pytest.mark.slow
 def test_command_is_ended_after_its_time(place: Path) -> None:
-    outcome = sandbox.run("sleep 60 & sleep 60", place, sandbox.Shield((), ()), CancelEvent(), seconds=0.5)
+    outcome = sandbox.run("sleep 60 & sleep 60", place, sandbox.ProtectedPaths((), ()), CancelEvent(), seconds=0.5)
     assert "ended after" in outcome.reason
 
 
 @needs_sandbox
 def test_long_output_is_cut_in_the_middle(place: Path) -> None:
     command = "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last"
-    outcome = sandbox.run(command, place, sandbox.Shield((), ()), CancelEvent())
+    outcome = sandbox.run(command, place, sandbox.ProtectedPaths((), ()), CancelEvent())
     assert len(outcome.output) < 2 * sandbox.MAX_OUTPUT
     assert outcome.output.startswith("first")
     assert outcome.output.rstrip().endswith("last")

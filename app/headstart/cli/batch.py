@@ -16,7 +16,7 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart.cli.command import INTERRUPTED, Load, flag
-from headstart.cli.options import ModelSelection, RequestSettings, facts, find_setting, writable_file
+from headstart.cli.options import ModelSelection, RequestSettings, find_setting, model_info, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import ConversationRequest, Engine, Event, Finish, FinishReason, Message, Sampling, Step
@@ -379,7 +379,7 @@ class _Batch:
             if parallel == 1:
                 raise
             return self._load(load, parallel // 2)
-        info = facts(engine)
+        info = model_info(engine)
         self._parallel = info.parallel if info else 1
         return engine
 

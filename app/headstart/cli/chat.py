@@ -30,9 +30,9 @@ from headstart.cli.options import (
     ModelSelection,
     RequestSettings,
     chattable_names,
-    facts,
     find_setting,
     from_flags,
+    model_info,
     sampling_flags,
     select_model,
     set_last_used,
@@ -236,7 +236,7 @@ class _EngineLoader:
         self.screen.remark(*selection.remarks)
         started = time.perf_counter()
         engine = self.load(selection.options)
-        loaded = facts(engine)
+        loaded = model_info(engine)
         time_text = f"loaded in {time.perf_counter() - started:.1f} s" if self.flags.stats else ""
         reasons = (loaded.reason, *loaded.notes) if loaded else ()  # why the model is not loaded as you chose
         self.screen.remark(*filter(None, (time_text, *reasons)))
@@ -369,7 +369,7 @@ def _answer_json(
 ) -> dict[str, object]:
     model = selection.facts
     if isinstance(selection, ModelSelection):
-        loaded = facts(session.engine)
+        loaded = model_info(session.engine)
         model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last
     calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
@@ -409,7 +409,7 @@ class Session:
     @property
     def own(self) -> Sampling | None:
         """The values of "auto" for the model; None if only a server knows them."""
-        known = facts(self.engine)
+        known = model_info(self.engine)
         return known.sampling if known else None
 
     def close(self) -> None:
@@ -478,7 +478,7 @@ class Session:
 
     def show_model(self, _rest: str) -> None:
         rows = models.fact_rows(library.find(self.model))
-        known = facts(self.engine)
+        known = model_info(self.engine)
         if known and known.thinking:
             rows.append(("thinking", _thinking(known.thinking)))
         self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
@@ -521,7 +521,7 @@ class Session:
         return value
 
     def print_stats(self, _rest: str) -> None:
-        known = facts(self.engine)
+        known = model_info(self.engine)
         lines = stats_lines(self.last.stats) if self.last else ["There is no answer yet."]
         self.screen.remark(*lines, *(known.notes if known else ()))
 

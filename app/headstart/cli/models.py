@@ -166,7 +166,7 @@ def _copy_model(folder: Path, name: str | None = None) -> str:
             progress.update(task, completed=done, total=total)
             return True
 
-        return import_folder.take_in(folder, on_progress, name=name)
+        return import_folder.import_model(folder, on_progress, name=name)
 
 
 def _remove(arguments: RemoveFlags, _load: Load) -> int:

@@ -206,9 +206,9 @@ def last_used() -> str | None:
     return name if name in installed_names() else None
 
 
-def facts(engine: Engine) -> ModelInfo | None:
-    """Return the facts of the loaded model; None if the engine has no process of its own."""
-    return engine.facts if isinstance(engine, EngineClient) else None
+def model_info(engine: Engine) -> ModelInfo | None:
+    """Return what is known of the loaded model; None if the engine has no process of its own."""
+    return engine.model_info if isinstance(engine, EngineClient) else None
 
 
 DEFAULT_ANSWER, MODEL_SAMPLING, DEFAULT_SPECULATION = AnswerParams(), filled(SamplingParams, {}), SpeculationParams()

@@ -229,12 +229,12 @@ def _merged(step: Step) -> tuple[Piece, ...]:
 
 
 @contextmanager
-def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
-    """Context manager in which Ctrl+C calls `press` instead of raising. Python allows that on the main thread only."""
+def on_ctrl_c(callback: Callable[[], None]) -> Iterator[None]:
+    """Context manager in which Ctrl+C calls `callback` instead of raising. Python allows it on the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGINT, lambda _number, _frame: press())
+    previous = signal.signal(signal.SIGINT, lambda _number, _frame: callback())
     try:
         yield
     finally:

@@ -20,9 +20,9 @@ from headstart.cli.options import (
     SPECULATION,
     AnsweringFlags,
     JsonFlags,
-    facts,
     from_flags,
     last_used,
+    model_info,
     sampling_flags,
     select_model,
 )
@@ -166,7 +166,7 @@ def prepared_server(arguments: ServeFlags, load: Load, report: Callable[[ServerR
     """Context manager with a server that is ready to run, its first model loaded. It frees the models at the end."""
     from headstart.server.server import Server, listen
 
-    listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
+    listener = listen(arguments.host, arguments.port, allow_network=arguments.allow_network)
     with closing(listener):  # first, because the port may be taken and a model takes seconds to load
         flags = with_model(arguments.model)
         first = flags.model or ""
@@ -286,7 +286,7 @@ def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: s
         if parallel:
             raise
         engine = load(selection.options)
-    info = facts(engine)
+    info = model_info(engine)
     if info is None:
         return OpenModel(engine)
     arithmetic, is_batch_invariant = info.arithmetic, info.is_batch_invariant
@@ -312,7 +312,7 @@ class RequestPrinter:
             case Serving():
                 others = "Other computers can connect, too; messages and the key travel unencrypted."
                 model = report.model or "The model that a request names"
-                _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
+                _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.allow_network else []))
             case Asked(number):
                 self._asked[number] = report
             case Answered(number):

@@ -14,7 +14,7 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Tool
 from headstart.errors import SettingsError
 from headstart.tools.loop import MAX_CALLS, REFUSED, ToolResult, unknown
-from headstart.tools.servers import Offer, ToolServers, effects
+from headstart.tools.servers import ServerTool, ToolServers, effects
 
 if TYPE_CHECKING:
     from headstart.workspace.tools import Proposal, Workspace
@@ -96,7 +96,7 @@ class ChatTools:
         with on_ctrl_c(cancel.set):
             return self.servers.call(offer, call.arguments, cancel)
 
-    def _is_allowed(self, text: str, offer: Offer, screen: Screen, cancel: CancelEvent) -> bool:
+    def _is_allowed(self, text: str, offer: ServerTool, screen: Screen, cancel: CancelEvent) -> bool:
         name = offer.tool.name
         if not self.may_ask:
             screen.remark(f"{text} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")

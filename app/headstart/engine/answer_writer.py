@@ -74,9 +74,9 @@ class AnswerWriter:
         self._text = AnswerText.of(request, model.tokenizer, self.prompt)
         self._is_echoed = not (isinstance(request, PromptRequest) and request.echo)
         self._scorer = self._prompt_scorer = None
-        if request.likeliest is not None:
-            self._scorer = Scorer(model.token_bytes.decode, request.likeliest)
-            self._prompt_scorer = None if self._is_echoed else Scorer(model.token_bytes.decode, request.likeliest)
+        if request.top_logprobs is not None:
+            self._scorer = Scorer(model.token_bytes.decode, request.top_logprobs)
+            self._prompt_scorer = None if self._is_echoed else Scorer(model.token_bytes.decode, request.top_logprobs)
         self._written: list[int] = []
         self._reason = FinishReason.STOP  # unless the decoder or the text gives another one
 
@@ -376,10 +376,10 @@ class Scorer:
     top-p, min-p and any constraint. They do not depend on how a token was guessed or chosen.
     """
 
-    def __init__(self, token_bytes: Callable[[int], bytes], likeliest: int) -> None:
-        """Score tokens; list the `likeliest` ones beside each."""
+    def __init__(self, token_bytes: Callable[[int], bytes], top_logprobs: int) -> None:
+        """Score tokens; list the `top_logprobs` likeliest ones beside each."""
         self._token_bytes = token_bytes
-        self._likeliest = likeliest
+        self._top_logprobs = top_logprobs
         self.start = 0  # characters before the answer
         self._noted: list[tuple[Likelihood, tuple[Likelihood, ...]]] = []
         self._scored_count = 0
@@ -392,7 +392,7 @@ class Scorer:
         def likelihood(token: int) -> Likelihood:
             return Likelihood(tuple(self._token_bytes(token)), float(row[token]) - total)
 
-        ids = largest(row, self._likeliest).tolist() if self._likeliest else []
+        ids = largest(row, self._top_logprobs).tolist() if self._top_logprobs else []
         self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
 
     def new_scores(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
@@ -410,6 +410,6 @@ class Scorer:
         unknown: tuple[Likelihood, tuple[Likelihood, ...]] = (Likelihood(tuple(self._token_bytes(first)), math.nan), ())
         starts = accumulate(map(len, texts), initial=0)
         return tuple(
-            Scored(token, start, likeliest)
-            for (token, likeliest), start in zip([unknown, *self._noted], starts, strict=False)
+            Scored(token, start, top_logprobs)
+            for (token, top_logprobs), start in zip([unknown, *self._noted], starts, strict=False)
         )

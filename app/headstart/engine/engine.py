@@ -29,7 +29,7 @@ Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
 Stats = stats.Stats
 
-MAX_LIKELIEST = 20  # OpenAI's limit
+MAX_TOP_LOGPROBS = 20  # OpenAI's limit
 
 
 class FinishReason(StrEnum):
@@ -149,7 +149,7 @@ class _Generation(Tagged, frozen=True, kw_only=True):
     prediction: str = ""  # a text that the answer may resemble: a source of guesses, which changes no answer
     schema: str = ""  # JSON schema of the answer
     grammar: str = ""  # grammar of the answer in Lark's notation, in place of a schema
-    likeliest: int | None = None  # report log-probabilities, and this many of the likeliest tokens; None: neither
+    top_logprobs: int | None = None  # report log-probabilities, and this many of the likeliest tokens; None: neither
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None  # None: the prompt cache is not stored
     tokens_only: bool = False  # return the prompt as text in a Step and its tokens in Finish, and write nothing
@@ -158,8 +158,8 @@ class _Generation(Tagged, frozen=True, kw_only=True):
         """Raise SettingsError for a request that no engine could answer."""
         _require(self.max_new_tokens >= 0, "max-new-tokens", "0 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
-        likeliest = self.likeliest or 0
-        _require(0 <= likeliest <= MAX_LIKELIEST, "likeliest", f"between 0 and {MAX_LIKELIEST}", likeliest)
+        count = self.top_logprobs or 0
+        _require(0 <= count <= MAX_TOP_LOGPROBS, "top_logprobs", f"between 0 and {MAX_TOP_LOGPROBS}", count)
 
     def unsupported_fields(self, supported: Set[str]) -> list[str]:
         """Return the fields that are set and not supported. The parameters of sampling are supported."""
@@ -285,7 +285,7 @@ class Scored:
 
     token: Likelihood
     start: int  # characters of the answer before it
-    likeliest: tuple[Likelihood, ...] = ()
+    top_logprobs: tuple[Likelihood, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class LoadedEngine:
     """A loaded engine and its abilities."""
 
     engine: Engine
-    facts: ModelInfo
+    model_info: ModelInfo
     count: CountTokens  # the tokens of a request's prompt plus those of a plain text; from any thread
     bench: RunBench  # carries out a Bench order, or raises RaceCancelled
     # Entered when there was no request for a while, and left when one comes.
@@ -116,19 +116,19 @@ class LocalModels:
         engine = load(resolved, clock.tell)
         clock.end()
         if isinstance(engine, EmbeddingEngine | TranscriptionEngine):
-            facts = ModelInfo(engine.model.name, None, options.device, engine.context)
-            return LoadedEngine(engine, facts, engine.count, _no_bench)
-        tokenizer, options, facts = engine.tokenizer, resolved.options, _model_info(engine, resolved)
+            model_info = ModelInfo(engine.model.name, None, options.device, engine.context)
+            return LoadedEngine(engine, model_info, engine.count, _no_bench)
+        tokenizer, options, model_info = engine.tokenizer, resolved.options, _model_info(engine, resolved)
 
         def count(request: ConversationRequest | None, text: str) -> int:
             num_tokens = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
             return num_tokens + (len(tokenizer.encode(text)) if text else 0)
 
         if not isinstance(engine, LocalEngine):
-            return LoadedEngine(engine, facts, count, _no_bench)
+            return LoadedEngine(engine, model_info, count, _no_bench)
         return LoadedEngine(
             engine,
-            facts,
+            model_info,
             count,
             bench=partial(_race, engine, options),
             idle=partial(_measuring, engine),
@@ -286,8 +286,8 @@ def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
             "A benchmark measures this computer, but {name} is another one: choose a model that is here.", name=name
         )
 
-    facts = ModelInfo(engine.model.name, None, "", engine.model.context, name)
-    return LoadedEngine(engine, facts, count, bench)
+    model_info = ModelInfo(engine.model.name, None, "", engine.model.context, name)
+    return LoadedEngine(engine, model_info, count, bench)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:

@@ -129,7 +129,7 @@ class StartServer(Tagged, frozen=True):
     keys: tuple[str, ...]  # digests
     host: str
     port: int
-    beyond: bool = False  # other computers may connect, too
+    allow_network: bool = False  # other computers may connect, too
     hosts: tuple[str, ...] = ()  # allowed beside the usual ones
     origins: tuple[str, ...] = ()  # allowed beside the usual ones; `*` is any part of a name
     waiting: int = 16  # requests that may wait
@@ -201,7 +201,7 @@ class Loading(Tagged, frozen=True):
 class Loaded(Tagged, frozen=True):
     """The end of a successful Load."""
 
-    facts: ModelInfo
+    model_info: ModelInfo
 
 
 class Prefilled(Tagged, frozen=True):
@@ -298,7 +298,7 @@ class Serving(Tagged, frozen=True):
 
     model: str
     url: str
-    beyond: bool = False  # for other computers, too
+    allow_network: bool = False  # for other computers, too
 
 
 class Asked(Tagged, frozen=True):

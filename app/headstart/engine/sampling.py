@@ -201,16 +201,16 @@ class Sampler:
     def _ranked(self, candidates: Candidates, position: int, count: int) -> list[Guess]:
         words = self._noise(position, candidates)
         reach = (_REACH if count == 1 else _REACH * _FARTHER) / candidates.total
-        places, scores, num_ready = self._rivals(candidates, words, reach, count)
+        places, scores, num_ready = self._top_scores(candidates, words, reach, count)
         while not num_ready:
             reach *= _FARTHER
-            places, scores, num_ready = self._rivals(candidates, words, reach, count)
+            places, scores, num_ready = self._top_scores(candidates, words, reach, count)
         shares = np.exp(scores - scores[0])
         num_ready = max(1, int(np.count_nonzero(shares[:num_ready] >= _MIN_RUNNER_UP)))
         shares /= shares.sum()
         return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(num_ready)]
 
-    def _rivals(self, candidates: Candidates, words: Hashes, reach: float, count: int) -> tuple[Ids, Scores, int]:
+    def _top_scores(self, candidates: Candidates, words: Hashes, reach: float, count: int) -> tuple[Ids, Scores, int]:
         """Return places and perturbed scores of the highest-scoring candidates, falling, and how many of the first
         survive.
 

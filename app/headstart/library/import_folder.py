@@ -35,7 +35,7 @@ class _File:
     size: int
 
 
-def take_in(folder: Path, go_on: GoOn, name: str | None = None) -> str:
+def import_model(folder: Path, go_on: GoOn, name: str | None = None) -> str:
     """Copy a model or a pair into the library, verify its hashes, and return its name there.
 
     `name`: another name than the folder's. Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError if
@@ -76,7 +76,7 @@ def sweep(root: Path) -> None:
 
 
 def sizes(folder: Path) -> tuple[str, int]:
-    """Return name and bytes of the files that `take_in` would copy. Raises BrokenModelError."""
+    """Return name and bytes of the files that `import_model` would copy. Raises BrokenModelError."""
     return folder.absolute().name, sum(file.size for file in _files(folder))
 
 

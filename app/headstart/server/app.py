@@ -380,7 +380,7 @@ class Api:
         """
         steady = [self._steady(engine_request) for engine_request in engine_requests]
         answers = self._worker.take(steady, model, request.scope[CLIENT])
-        send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
+        send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].top_logprobs is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
         for kind in kinds[:_MAX_LEFT_OUT]:
             self._notices.warn(f"A request has {kind!r}, which nobody can use here: it was left out.")

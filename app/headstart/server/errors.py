@@ -137,16 +137,16 @@ def stopping() -> RefusedError:
     return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
-def to_refusal(error: HeadstartError, path: str, longest: int = 0) -> RefusedError:
+def to_refusal(error: HeadstartError, path: str, max_context: int = 0) -> RefusedError:
     """Return the refusal that reports `error` to a client of the API with this path.
 
-    `longest` is the longest context that the model allows, in tokens; 0: unknown.
+    `max_context` is the longest context that the model allows, in tokens; 0: unknown.
     """
     match error:
         case RefusedError():
             return error
         case ContextOverflowError():
-            return invalid(_overflow(error, path, longest), code="context_length_exceeded")
+            return invalid(_overflow(error, path, max_context), code="context_length_exceeded")
         case SettingsError() | ChatTemplateError() | AudioError():
             return invalid(str(error))
         case EngineLostError():
@@ -155,7 +155,7 @@ def to_refusal(error: HeadstartError, path: str, longest: int = 0) -> RefusedErr
             return RefusedError(500, Fault(str(error), SERVER))
 
 
-def _overflow(error: ContextOverflowError, path: str, longest: int) -> str:
+def _overflow(error: ContextOverflowError, path: str, max_context: int) -> str:
     """Return a sentence in the words that programs look for before they shorten a conversation."""
     is_messages = path.startswith(MESSAGES)
     match error.text.values:
@@ -163,9 +163,9 @@ def _overflow(error: ContextOverflowError, path: str, longest: int) -> str:
             pass
         case _:
             return f"prompt is too long: {error}" if is_messages else str(error)
-    if longest > room:
-        remedy = f"start the server again with a longer `--context`; this model allows up to {longest}."
-    elif longest:
+    if max_context > room:
+        remedy = f"start the server again with a longer `--context`; this model allows up to {max_context}."
+    elif max_context:
         remedy = "the model allows no more, so take another one for longer conversations."
     else:
         remedy = "start the server again with a longer `--context`."

@@ -62,13 +62,13 @@ def build_id(entry: Model | Pair) -> str:
     return repr((version("openvino"), files))
 
 
-def served(name: str, facts: ModelInfo) -> Served:
+def served(name: str, info: ModelInfo) -> Served:
     """Return the description of a loaded model. A model that is not installed has no `build`."""
     try:
         build = build_id(library.find(name))
     except HeadstartError:
         build = ""
-    return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant, sampling=facts.sampling)
+    return Served(name, info.context, build, 0, info.arithmetic, info.is_batch_invariant, sampling=info.sampling)
 
 
 class TextGenerator(Protocol):

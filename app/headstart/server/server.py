@@ -41,13 +41,13 @@ _MARGIN = 1.1  # times what clients are told, so long a connection is kept: a re
 _MAX_PATH_CHARS = 200  # clients choose the path
 
 
-def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:
+def listen(host: str, port: int, *, allow_network: bool = False) -> socket.socket:
     """Open a socket at this address; port 0 is any free port. Raises SettingsError and ServerError.
 
-    `beyond` allows addresses that other computers can reach.
+    `allow_network` allows addresses that other computers can reach.
     """
     address = _address(host)
-    if not address.is_loopback and not beyond:
+    if not address.is_loopback and not allow_network:
         raise SettingsError(
             "{host} can be reached from other computers: add --allow-network if that is what you "
             "want, or leave out --host to stay on this one.",
@@ -90,7 +90,7 @@ class Server:
         )
         defaults = Defaults(config.sampling, config.speculation, config.seed, config.length)
         hosts = frozenset(name.lower().rstrip(".") for name in config.hosts)
-        access = Access(config.keys, hosts, frozenset(config.origins), config.beyond, has_page=config.page)
+        access = Access(config.keys, hosts, frozenset(config.origins), config.allow_network, has_page=config.page)
         # Only bugs are logged: clients get their own errors in replies.
         logging.getLogger("uvicorn.error").addFilter(lambda record: bool(record.exc_info))
         self.url = url(listener)
@@ -99,9 +99,9 @@ class Server:
         metrics = Metrics()
         api = Api(self._worker, defaults, metrics, access.notices, config.model, dict(config.aliases))
         app = application(api, access)
-        kept = math.floor(limits.connection_seconds)
-        self._server = _UvicornServer(_RequestReporter(app, report, metrics, kept), self._worker)
-        self._serving = Serving(config.model, self.url, config.beyond)
+        idle_seconds = math.floor(limits.connection_seconds)
+        self._server = _UvicornServer(_RequestReporter(app, report, metrics, idle_seconds), self._worker)
+        self._serving = Serving(config.model, self.url, config.allow_network)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
     def run(self) -> None:
@@ -154,10 +154,12 @@ class _UvicornServer(uvicorn.Server):
 class _RequestReporter:
     """Middleware that reports, counts and names requests; the outermost, so that it sees refusals and failures."""
 
-    def __init__(self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics, kept: int) -> None:
-        """`kept`: the seconds that a client may leave its connection idle."""
+    def __init__(
+        self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics, idle_seconds: int
+    ) -> None:
+        """`idle_seconds`: for which a client may leave its connection idle."""
         self._app, self._report, self._metrics = app, report, metrics
-        self._keep_alive = {"keep-alive": f"timeout={kept}"}
+        self._keep_alive = {"keep-alive": f"timeout={idle_seconds}"}
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -149,8 +149,8 @@ def _unless_cancelled(finish: Finish, answer: Answer) -> Finish:
 
 def refusal_of(error: HeadstartError, scope: Scope) -> RefusedError:
     """Return the refusal that reports `error` to the client of a request."""
-    longest = longest_context(scope.get(MODEL, "")) if isinstance(error, ContextOverflowError) else 0
-    return to_refusal(error, scope["path"], longest)
+    max_context = longest_context(scope.get(MODEL, "")) if isinstance(error, ContextOverflowError) else 0
+    return to_refusal(error, scope["path"], max_context)
 
 
 @asynccontextmanager

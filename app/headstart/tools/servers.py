@@ -49,7 +49,7 @@ class ToolServer:
 
 
 @dataclass(frozen=True)
-class Offer:
+class ServerTool:
     """A tool of a server. Its effects are those that the server declares; they are not checked."""
 
     tool: Tool  # under the name that the model calls
@@ -65,7 +65,7 @@ class Offer:
         return self.server, self.name
 
 
-def effects(offer: Offer) -> Translatable:
+def effects(offer: ServerTool) -> Translatable:
     """Return the possible effects of a tool in few words, as its server declares them."""
     if offer.reads_only:
         here, out = Translatable("only reads"), Translatable("only reads, perhaps from the network")
@@ -181,7 +181,7 @@ class ToolServers:
         self.faults: tuple[HeadstartError, ...] = ()  # of servers that did not start
 
     @property
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[ServerTool, ...]:
         """The tools of all servers, with unique names."""
         return _with_unique_names(offer for connection in self._running for offer in connection.offers)
 
@@ -214,7 +214,7 @@ class ToolServers:
                 self._run_on_loop(_all(each.start() for each in starting.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
 
-    def probe(self, server: ToolServer, cancel: CancelEvent | None = None) -> tuple[Offer, ...]:
+    def probe(self, server: ToolServer, cancel: CancelEvent | None = None) -> tuple[ServerTool, ...]:
         """Start a server, end it again, and return its tools. Raises ToolError."""
         connection = _Connection(server, self._timeouts)
         try:
@@ -226,11 +226,11 @@ class ToolServers:
             raise connection.fault
         return connection.offers
 
-    def offer(self, name: str) -> Offer | None:
+    def offer(self, name: str) -> ServerTool | None:
         """Return the tool with this name for the model; None if there is none."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
-    def call(self, offer: Offer, arguments: str, cancel: CancelEvent | None = None) -> ToolResult:
+    def call(self, offer: ServerTool, arguments: str, cancel: CancelEvent | None = None) -> ToolResult:
         """Call a tool with a JSON object of arguments. A failure is a Result, too; `cancel` ends the call."""
         connection = self._connections.get(offer.server)
         if connection is None:  # it is no longer in the file
@@ -286,7 +286,7 @@ class _Connection:
     def __init__(self, server: ToolServer, timeouts: tuple[float, float]) -> None:
         self.server = server
         self._timeouts = timeouts
-        self.offers: tuple[Offer, ...] = ()
+        self.offers: tuple[ServerTool, ...] = ()
         self.fault: ToolError | None = None
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
@@ -385,8 +385,8 @@ class _Connection:
         return ToolError(template, name=self.server.name, said=quote, line=self.server.line, **values)
 
 
-async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
-    offers, cursor = list[Offer](), None
+async def _offers(client: "Client", server: str) -> tuple[ServerTool, ...]:
+    offers, cursor = list[ServerTool](), None
     while True:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
@@ -394,7 +394,7 @@ async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
             schema = json.dumps(tool.input_schema, ensure_ascii=False)
             reads_only = bool(hints and hints.read_only_hint)
             offers.append(
-                Offer(
+                ServerTool(
                     Tool(tool.name, schema, tool.description or ""),
                     server,
                     tool.name,
@@ -408,12 +408,12 @@ async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
             return tuple(offers)
 
 
-def _with_unique_names(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+def _with_unique_names(offers: Iterable[ServerTool]) -> tuple[ServerTool, ...]:
     """Return the tools under names that every model and server accepts.
 
     If two names are equal, the later one begins with its server's name.
     """
-    by_name: dict[str, Offer] = {}
+    by_name: dict[str, ServerTool] = {}
     for offer in offers:
         name, number = _plain(offer.name), 2
         if name in by_name:
@@ -421,7 +421,7 @@ def _with_unique_names(offers: Iterable[Offer]) -> tuple[Offer, ...]:
         while name in by_name:
             name, number = f"{name[:60]}_{number}", number + 1
         tool = Tool(name, offer.tool.parameters, offer.tool.description)
-        by_name[name] = Offer(tool, offer.server, offer.name, offer.reads_only, offer.destroys, offer.reaches_out)
+        by_name[name] = ServerTool(tool, offer.server, offer.name, offer.reads_only, offer.destroys, offer.reaches_out)
     return tuple(by_name.values())
 
 

@@ -100,9 +100,9 @@ class EngineLink(QObject):
         self._poll_timer.timeout.connect(self._on_poll)
 
     @property
-    def facts(self) -> ModelInfo | None:
+    def model_info(self) -> ModelInfo | None:
         """The loaded model; None before and while loading."""
-        return self._session.facts
+        return self._session.model_info
 
     @property
     def generation(self) -> int | None:
@@ -112,7 +112,7 @@ class EngineLink(QObject):
     @property
     def is_restarting(self) -> bool:
         """True while the model of a dead engine is being loaded again."""
-        return bool(self._session.options and self._session.loads and not self.facts)
+        return bool(self._session.options and self._session.loads and not self.model_info)
 
     @property
     def pid(self) -> int:
@@ -149,7 +149,7 @@ class EngineLink(QObject):
         """End the answer; `finished` follows, at once if the model has not been asked yet."""
         if self._generation is None:
             return
-        if self.facts is None:
+        if self.model_info is None:
             self._withdraw()
         else:
             self._session.cancel(self._generation)
@@ -157,7 +157,7 @@ class EngineLink(QObject):
 
     def read_ahead(self, request: ConversationRequest) -> None:
         """Let an idle model read a prompt that may come; `prompt_read` follows unless other work comes first."""
-        if not self.facts or self._generation is not None or self._job:
+        if not self.model_info or self._generation is not None or self._job:
             return
         if self._ahead is None or self._ahead.request != request:
             self._ahead, self._is_read = ReadAhead(next(self._numbers), request), False
@@ -168,7 +168,7 @@ class EngineLink(QObject):
     def write_title(self, request: ConversationRequest) -> int | None:
         """Let an idle model write a short answer. Return the ticket of `titled`, or None if the model is busy."""
         is_reading = self._ahead is not None and not self._is_read
-        if not self.facts or self._generation is not None or self._job or is_reading:
+        if not self.model_info or self._generation is not None or self._job or is_reading:
             return None
         order = WriteTitle(next(self._numbers), request)
         self._send(order)
@@ -177,7 +177,7 @@ class EngineLink(QObject):
     def count_tokens(self, text: str = "", request: ConversationRequest | None = None) -> int:
         """Count the tokens of a text and a request. Return the ticket of `counted`, which needs a loaded model."""
         order = CountTokens(next(self._numbers), request, text)
-        if self.facts:
+        if self.model_info:
             self._send(order)
         return order.ticket
 
@@ -307,9 +307,9 @@ class EngineLink(QObject):
         match report:
             case Loading():
                 self.loading.emit(report)
-            case Loaded(facts):
+            case Loaded(model_info):
                 self._ahead = None
-                self.loaded.emit(facts)
+                self.loaded.emit(model_info)
                 if self._session.loads > 1:
                     self.restarted.emit()
             case Counted(ticket, tokens, context):

@@ -46,7 +46,7 @@ class CommandOutput:
 
 
 @dataclass(frozen=True)
-class Shield:
+class ProtectedPaths:
     """The parts of a folder that a command in the sandbox may not read, or not change."""
 
     hidden: tuple[Entry, ...]  # keys and passwords
@@ -54,7 +54,7 @@ class Shield:
     fixed: tuple[str, ...] = ()  # folders that may change inside, but not be moved away
 
     @classmethod
-    def around(cls, entries: Iterable[Entry]) -> "Shield":
+    def around(cls, entries: Iterable[Entry]) -> "ProtectedPaths":
         """Return the shield of a folder with these entries. Raises WorkspaceError if it has too many."""
         entries = tuple(entries)
         names = Counter(entry.inode for entry in entries if entry.kind is EntryKind.FILE)
@@ -95,7 +95,7 @@ def _works(bubblewrap: str) -> bool:
 def run(
     command: str,
     folder: Path,
-    shield: Shield | None,
+    shield: ProtectedPaths | None,
     cancel: CancelEvent,
     *,
     extra: Mapping[str, Path] | None = None,
@@ -186,7 +186,7 @@ def _system() -> list[str]:
     return [*options, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - of the sandbox
 
 
-def _mounts(folder: Path, shield: Shield, extra: Mapping[str, Path]) -> list[str]:
+def _mounts(folder: Path, shield: ProtectedPaths, extra: Mapping[str, Path]) -> list[str]:
     root = str(folder)
     options = ["--bind", root, root, "--chdir", root]
     for path in shield.fixed:

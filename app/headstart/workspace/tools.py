@@ -83,7 +83,7 @@ FindPassages = Callable[[str], Iterable[Excerpt]]
 
 
 @dataclass(frozen=True)
-class Look:
+class ReadOnlyAction:
     """An action that changes nothing."""
 
     act: Callable[[], ToolResult]
@@ -110,11 +110,11 @@ class Make:
 @dataclass(frozen=True)
 class RunCommand:
     command: str
-    shield: sandbox.Shield | None  # None: it would run without the sandbox
+    shield: sandbox.ProtectedPaths | None  # None: it would run without the sandbox
     is_kept: bool  # the folder is small enough to undo what the command does
 
 
-Action = Look | Write | Move | Make | RunCommand
+Action = ReadOnlyAction | Write | Move | Make | RunCommand
 
 
 @dataclass(frozen=True)
@@ -227,19 +227,19 @@ class Workspace:
             case "list_files":
                 path = self._path(arguments.get("path", ""))
                 title = Translatable("List the files of {path}", path=path or self.folder.path.name)
-                proposal = Proposal(call, Look(lambda: self._list(path)), title, READ)
+                proposal = Proposal(call, ReadOnlyAction(lambda: self._list(path)), title, READ)
             case "read_file":
                 proposal = self._reading(call, self._path(arguments["path"]), int(arguments.get("first_line", 1)))
             case "search_files":
                 text, path = _text(arguments, "text"), self._path(arguments.get("path", ""))
                 place = path or self.folder.path.name
                 title = Translatable("Search the files of {path} for “{text}”", path=place, text=text)
-                proposal = Proposal(call, Look(lambda: self._search(text, path)), title, READ)
+                proposal = Proposal(call, ReadOnlyAction(lambda: self._search(text, path)), title, READ)
             case "search_meaning":
                 question = _text(arguments, "question")
                 place = self.folder.path.name
                 title = Translatable("Search the files of {path} for “{text}”", path=place, text=question)
-                proposal = Proposal(call, Look(lambda: self._search_meaning(question)), title, READ)
+                proposal = Proposal(call, ReadOnlyAction(lambda: self._search_meaning(question)), title, READ)
             case "edit_file":
                 proposal = self._editing(call, arguments)
             case "write_file":
@@ -255,11 +255,11 @@ class Workspace:
             case "plan":
                 steps = [(bool(step["done"]), _text(step, "step")) for step in arguments["steps"]]
                 text = "\n".join(f"- [{'x' if done else ' '}] {step}" for done, step in steps)
-                look = Look(lambda: ToolResult(text or "(no steps)"))
+                look = ReadOnlyAction(lambda: ToolResult(text or "(no steps)"))
                 proposal = Proposal(call, look, Translatable("Plan"), (), detail=text)
             case _:
                 text = self.skills.use(_text(arguments, "name"), arguments.get("file"))
-                proposal = Proposal(call, Look(lambda: ToolResult(text)), Translatable("Use a skill"), ())
+                proposal = Proposal(call, ReadOnlyAction(lambda: ToolResult(text)), Translatable("Use a skill"), ())
         return proposal
 
     def _path(self, path: object) -> str:
@@ -282,7 +282,7 @@ class Workspace:
         warnings = _secret_warning(path, file)
         return Proposal(
             call,
-            Look(lambda: ToolResult(_part(_readable_text(path, file), first_line))),
+            ReadOnlyAction(lambda: ToolResult(_part(_readable_text(path, file), first_line))),
             title,
             None if warnings else READ,
             warnings=warnings,
@@ -304,7 +304,7 @@ class Workspace:
             )
             # The fault says something about the content, so it needs what reading needs.
             warnings, title = _secret_warning(path, file), Translatable("Read {path}", path=path)
-            look = Look(lambda: ToolResult(fault, failed=True))
+            look = ReadOnlyAction(lambda: ToolResult(fault, failed=True))
             return Proposal(call, look, title, None if warnings else READ, warnings=warnings)
         return self._writing(call, path, file, text.replace(old, new).encode())
 
@@ -344,7 +344,7 @@ class Workspace:
             )
         if not is_kept:
             warnings.append(Translatable("The folder is too large to undo what the command changes."))
-        shield = sandbox.Shield.around(entries) if is_isolated else None
+        shield = sandbox.ProtectedPaths.around(entries) if is_isolated else None
         return Proposal(
             call,
             RunCommand(command, shield, is_kept),
@@ -356,7 +356,7 @@ class Workspace:
 
     def _run(self, action: Action, cancel: CancelEvent) -> ToolResult:
         match action:
-            case Look():
+            case ReadOnlyAction():
                 return action.act()
             case Write():
                 return self._write(action)
@@ -390,7 +390,7 @@ class Workspace:
         return ToolResult(f"Changed {path}." if before else f"Wrote {path}.")
 
     def _command(self, action: RunCommand, cancel: CancelEvent) -> ToolResult:
-        shield = sandbox.Shield.around(self.folder.walk()) if action.shield else None
+        shield = sandbox.ProtectedPaths.around(self.folder.walk()) if action.shield else None
         before = self.record.before_command(self._undoable(shield)) if action.is_kept else {}
         try:
             outcome = sandbox.run(
@@ -405,7 +405,7 @@ class Workspace:
             parts.append(f"(changed: {', '.join(changed[:20])}{' …' if len(changed) > 20 else ''})")
         return ToolResult("\n".join(filter(None, parts)) or "(no output)", failed=bool(outcome.reason or outcome.code))
 
-    def _undoable(self, shield: sandbox.Shield | None) -> Iterator[Entry]:
+    def _undoable(self, shield: sandbox.ProtectedPaths | None) -> Iterator[Entry]:
         """Yield the entries that a command may change."""
         return (entry for entry in self.folder.walk() if shield is None or not is_secret(entry.path))
 

@@ -114,8 +114,8 @@ def test_pinned_and_newest_chats_are_listed(store: Store) -> None:
     ids = [store.create_chat(title).id for title in ("a", "b", "c", "d")]
     store.pin(ids[0], pinned=True)
     store.create_tag("home", ids[1:3])
-    assert [chat.title for chat in store.chats(most=2)] == ["d", "a"]
-    assert [chat.title for chat in store.chats(tag="Home", most=1)] == ["c"]
+    assert [chat.title for chat in store.chats(limit=2)] == ["d", "a"]
+    assert [chat.title for chat in store.chats(tag="Home", limit=1)] == ["c"]
     assert [chat.title for chat in store.chats(tag="home")] == ["c", "b"]
     store.delete(ids[3])
     assert store.titles() == tuple((id_, title) for id_, title in zip(ids[2::-1], "cba", strict=True))

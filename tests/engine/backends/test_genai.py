@@ -14,7 +14,7 @@ from msgspec import structs
 from headstart.engine import opening
 from headstart.engine.backends.genai import pipelines
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
-from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
+from headstart.engine.backends.genai.pipelines import PipelineKind, StreamedWriter
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     ConversationRequest,
@@ -135,7 +135,7 @@ def test_genai_reads_only_new_tokens_of_two_chats(either: GenaiEngine) -> None:
 
     def reading(text: str) -> int:
         answer = either.begin(structs.replace(QUESTION, messages=(Message("user", text),), max_new_tokens=1))
-        batches = either._writer_for(answer.guessing.way).write(answer.writer.prompt, answer.config, CancelEvent())
+        batches = either._writer_for(answer.guessing.kind).write(answer.writer.prompt, answer.config, CancelEvent())
         return sum(1 for batch in batches if not batch.tokens)
 
     first, second = "The terms of the work. " * 40, "What else is new? " * 40
@@ -205,7 +205,7 @@ def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
         max_new_tokens=24, do_sample=False, ignore_eos=False, stop_token_ids={2, 0}, num_assistant_tokens=3
     )
     prompt = openvino().Tensor(np.array([drafting.tokenizer.prompt(QUESTION.messages)], np.int64))
-    writer = drafting._writer_for(Way.DRAFT)
+    writer = drafting._writer_for(PipelineKind.DRAFT)
     (result,) = writer._pipeline.generate([prompt], [config])
     metrics = result.extended_perf_metrics
     assert (stats.drafted, stats.accepted) == (metrics.get_num_draft_tokens(), metrics.get_num_accepted_tokens())
@@ -345,42 +345,52 @@ DRAWN = structs.replace(QUESTION, sampling=Sampling(temperature=0.7))
 @pytest.mark.parametrize(
     ("request_", "drafting", "expected"),
     [
-        (QUESTION, Way.PLAIN, Guessing(Way.PLAIN)),
-        (structs.replace(DRAWN, speculation=Speculation(Mode.OFF)), Way.DRAFT, Guessing(Way.PLAIN)),
-        (structs.replace(QUESTION, speculation=Speculation(drafter=Drafter.DRAFT)), Way.PLAIN, Guessing(Way.PLAIN)),
-        (QUESTION, Way.DRAFT, Guessing(Way.DRAFT, FIVE, 5)),
-        (QUESTION, Way.EAGLE, Guessing(Way.EAGLE, FIVE, 5)),
+        (QUESTION, PipelineKind.PLAIN, Guessing(PipelineKind.PLAIN)),
+        (structs.replace(DRAWN, speculation=Speculation(Mode.OFF)), PipelineKind.DRAFT, Guessing(PipelineKind.PLAIN)),
+        (
+            structs.replace(QUESTION, speculation=Speculation(drafter=Drafter.DRAFT)),
+            PipelineKind.PLAIN,
+            Guessing(PipelineKind.PLAIN),
+        ),
+        (QUESTION, PipelineKind.DRAFT, Guessing(PipelineKind.DRAFT, FIVE, 5)),
+        (QUESTION, PipelineKind.EAGLE, Guessing(PipelineKind.EAGLE, FIVE, 5)),
         (
             structs.replace(QUESTION, speculation=Speculation(Mode.FIXED, 3)),
-            Way.DRAFT,
-            Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3),
+            PipelineKind.DRAFT,
+            Guessing(PipelineKind.DRAFT, {"num_assistant_tokens": 3}, 3),
         ),
-        (structs.replace(DRAWN, speculation=LOOKUP), Way.DRAFT, Guessing(Way.LOOKUP, LOOKING, 5)),
+        (structs.replace(DRAWN, speculation=LOOKUP), PipelineKind.DRAFT, Guessing(PipelineKind.LOOKUP, LOOKING, 5)),
         (
             structs.replace(QUESTION, speculation=Speculation(Mode.FIXED, 5)),
-            Way.PLAIN,
-            Guessing(Way.LOOKUP, LOOKING, 5),
+            PipelineKind.PLAIN,
+            Guessing(PipelineKind.LOOKUP, LOOKING, 5),
         ),
     ],
 )
-def test_genai_pipeline_is_chosen_by_options(request_: ConversationRequest, drafting: Way, expected: Guessing) -> None:
+def test_genai_pipeline_is_chosen_by_options(
+    request_: ConversationRequest, drafting: PipelineKind, expected: Guessing
+) -> None:
     assert guessing(request_, drafting, npu=False) == expected
 
 
 @pytest.mark.parametrize(
     ("wishes", "drafting", "fragment"),
     [
-        ({"sampling": Sampling(temperature=0.7)}, Way.DRAFT, "garbles sampled answers"),
-        ({"speculation": Speculation(assistant_confidence_threshold=0.4)}, Way.DRAFT, "cannot bound its guesses"),
-        ({"speculation": Speculation(acceptance_threshold=0.5)}, Way.DRAFT, "no acceptance threshold"),
-        ({"speculation": Speculation(drafter=Drafter.TABLE)}, Way.DRAFT, "no drafter table"),
-        ({"sampling": Sampling(presence_penalty=0.5)}, Way.PLAIN, "presence and frequency penalties"),
-        ({"likeliest": 0}, Way.PLAIN, "how likely its tokens were"),
-        ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),
-        ({"sampling": Sampling(logit_bias={7: 1.0})}, Way.PLAIN, "a JSON schema"),
+        ({"sampling": Sampling(temperature=0.7)}, PipelineKind.DRAFT, "garbles sampled answers"),
+        (
+            {"speculation": Speculation(assistant_confidence_threshold=0.4)},
+            PipelineKind.DRAFT,
+            "cannot bound its guesses",
+        ),
+        ({"speculation": Speculation(acceptance_threshold=0.5)}, PipelineKind.DRAFT, "no acceptance threshold"),
+        ({"speculation": Speculation(drafter=Drafter.TABLE)}, PipelineKind.DRAFT, "no drafter table"),
+        ({"sampling": Sampling(presence_penalty=0.5)}, PipelineKind.PLAIN, "presence and frequency penalties"),
+        ({"top_logprobs": 0}, PipelineKind.PLAIN, "how likely its tokens were"),
+        ({"schema": "{}"}, PipelineKind.PLAIN, "a JSON schema"),
+        ({"sampling": Sampling(logit_bias={7: 1.0})}, PipelineKind.PLAIN, "a JSON schema"),
     ],
 )
-def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
+def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: PipelineKind, fragment: str) -> None:
     with pytest.raises(SettingsError, match=f"{fragment}.*use --engine headstart"):
         guessing(structs.replace(QUESTION, **wishes), drafting, npu=False)
 

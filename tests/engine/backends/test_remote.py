@@ -286,12 +286,12 @@ def test_logprobs_of_a_server_are_read(connect: Open, script: Script) -> None:
     first = scored("Hi there", ("Hi", None), (" there", list(b" there")))
     script.raw = [first, scored(" ", (" ", None)), scored("🐸", ("?", toad[:2]), ("?", toad[2:]))]
     script.raw += [scored(" E", (" E", None)), scored("ND", ("ND", None)), chunk(finish="stop"), DONE]
-    events = list(connect().generate(structs.replace(ASKED, likeliest=1, stop=("END",))))
+    events = list(connect().generate(structs.replace(ASKED, top_logprobs=1, stop=("END",))))
     assert text_of(events) == "Hi there 🐸 "
     scores = [each for event in events if isinstance(event, Step) for each in event.scored]
     assert b"".join(bytes(each.token.spelling) for each in scores) == "Hi there 🐸 E".encode()
     assert [each.start for each in scores] == [0, 2, 8, 9, 10, 10]
-    assert {(each.token.logprob, each.likeliest) for each in scores} == {(-0.5, (Likelihood((120,), -1.0),))}
+    assert {(each.token.logprob, each.top_logprobs) for each in scores} == {(-0.5, (Likelihood((120,), -1.0),))}
     assert (script.asked[0]["logprobs"], script.asked[0]["top_logprobs"]) == (True, 1)
 
 
@@ -529,7 +529,7 @@ def test_scores_are_those_of_the_answer(connect: Open, script: Script) -> None:
         [scored(token, content=token) for token in ("<think>", "Hm", ".", "</think>")],
     ):
         script.raw = [*before, *answer]
-        events = list(connect().generate(structs.replace(ASKED, likeliest=0)))
+        events = list(connect().generate(structs.replace(ASKED, top_logprobs=0)))
         scores = [each for event in events if isinstance(event, Step) for each in event.scored]
         assert [(bytes(each.token.spelling), each.start) for each in scores] == [(b"Four", 0), (b".", 4)]
 

@@ -156,10 +156,15 @@ def test_chosen_engine_is_named(tiny_target: Path, tiny_draft: Path, asked: Engi
     options = LoadOptions(tiny_target, tiny_draft, "AUTO", engine=asked, parallel=2)
     opened = LocalModels().open(options, lambda _: None)
     assert isinstance(opened.engine, made)
-    facts = opened.facts
-    assert (facts.model, facts.draft, facts.device, facts.context) == ("tiny-target", "tiny-draft", "CPU", 1024)
-    assert facts.server == ""
-    assert (facts.engine, facts.parallel) == {LocalEngine: ("headstart", 2), GenaiEngine: ("genai", 1)}[made]
+    info = opened.model_info
+    assert (info.model, info.draft, info.device, info.context) == (
+        "tiny-target",
+        "tiny-draft",
+        "CPU",
+        1024,
+    )
+    assert info.server == ""
+    assert (info.engine, info.parallel) == {LocalEngine: ("headstart", 2), GenaiEngine: ("genai", 1)}[made]
     assert opened.count(None, "Hello") > 0
     opened.engine.close()
 

@@ -36,7 +36,7 @@ def inputs(rule: StateUpdate, seed: int) -> Floats:
 
 
 def outputs(rule: StateUpdate, x: Floats) -> Floats:
-    out = np.empty((len(x), rule.given), np.float32)
+    out = np.empty((len(x), rule.output_width), np.float32)
     rule.advance(rule.start(), x, out)
     return out
 
@@ -86,7 +86,7 @@ def test_random_texts_are_continued_to_the_bit(name: str) -> None:
         others = list(inputs(rule, 7)[: len(branches)])
         x = np.concatenate([text[known:], new, *(other[None] for other in others)])
         whole = np.concatenate([text, new])
-        out = np.empty((len(x), rule.given), np.float32)
+        out = np.empty((len(x), rule.output_width), np.float32)
         places = [len(text) - known + place for place in branches]
         states.begin([SequencePart(number, known, len(whole) - known, places)])
         states.run(0, x, out)
@@ -114,7 +114,7 @@ def test_last_tokens_need_not_be_read_again(name: str) -> None:
     x, states = inputs(rule, 0), States([rule])
     for start in range(0, 700, 7):
         states.begin([SequencePart(0, start, 7)])
-        states.run(0, x[start : start + 7], np.empty((7, rule.given), np.float32))
+        states.run(0, x[start : start + 7], np.empty((7, rule.output_width), np.float32))
     assert [states.known(0, place) for place in (700, 699, 640)] == [700, 699, 640]
     assert 0 < states.known(0, 600) <= 600
 
@@ -124,7 +124,7 @@ def assert_kernels_agree(kernels: Library, make: Callable[[Library | None], Stat
     expected, chance, found = make(None), np.random.default_rng(1), list[tuple[Floats, Floats]]()
     x = chance.standard_normal((tokens, expected.width)).astype(np.float32)
     begun = chance.standard_normal(expected.start().size).astype(np.float32)
-    right = np.empty((tokens, expected.given), np.float32)
+    right = np.empty((tokens, expected.output_width), np.float32)
     after, before = expected.advance(begun, x, right), kernels.isa
     try:
         for threads, isa in enumerate(kernels.isas, start=1):
@@ -205,7 +205,7 @@ def test_states_of_a_text_take_what_is_estimated(name: str, count: int) -> None:
     most = 0
     for start in range(0, tokens - count + 1, count):
         states.begin([SequencePart(0, start, count)])
-        states.run(0, x[:count], np.empty((count, rule.given), np.float32))
+        states.run(0, x[:count], np.empty((count, rule.output_width), np.float32))
         most = max(most, sum(each.nbytes for each in states._layers[0][0]._states.values()))
     estimated = kept_bytes(rule.start().size, rule.width, tokens, 1024)
     most += states._layers[0][0]._rows.nbytes

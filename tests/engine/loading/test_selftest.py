@@ -155,14 +155,14 @@ def test_arithmetic_that_may_change_a_word_is_reported(
     tiny_quantized: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = LoadOptions(tiny_quantized, context=512)
-    facts = opening._model_info(load(options), resolve(options))
-    assert (facts.is_batch_invariant, facts.arithmetic, facts.notes) == (True, OWN, ())
+    info = opening._model_info(load(options), resolve(options))
+    assert (info.is_batch_invariant, info.arithmetic, info.notes) == (True, OWN, ())
     for path in (headstart_home / "measured").glob("*.json"):
         path.unlink()
     monkeypatch.setattr(loading, "batch_invariance", lambda _: Invariance(0, branches=False, context=512))
-    facts = opening._model_info(load(options), resolve(options))
-    assert not facts.is_batch_invariant
-    assert len(facts.notes) == 1
+    info = opening._model_info(load(options), resolve(options))
+    assert not info.is_batch_invariant
+    assert len(info.notes) == 1
 
 
 def test_doctor_says_which_models_have_the_same_bits(headstart_home: Path) -> None:

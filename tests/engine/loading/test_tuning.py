@@ -132,7 +132,7 @@ def test_search_begins_nothing_that_would_take_too_long() -> None:
     trials = search(list(field.gains), loading, 40.0, clock=lambda: field.now)
     assert [len(trial.base) for trial in trials] == [12, 0]
     assert field.now <= 40.0
-    assert [len(trial.base) for trial in search(["a"], loading, 90.0, first=60.0, clock=lambda: 50.0)] == [0]
+    assert [len(trial.base) for trial in search(["a"], loading, 90.0, load_seconds=60.0, clock=lambda: 50.0)] == [0]
 
 
 def test_short_answer_is_not_timed() -> None:
@@ -162,7 +162,7 @@ def test_threads_are_varied_where_that_can_matter(hardware: Hardware, found: lis
 
 def test_devices_are_tried_unless_one_is_chosen() -> None:
     assert [load.device for load in settings(HERE, LOAD).values()] == ["GPU.0", "NPU"]
-    assert settings(HERE, LOAD, placed=True) == {}
+    assert settings(HERE, LOAD, is_device_chosen=True) == {}
     elsewhere = settings(HERE, LoadOptions(LOAD.target, device="GPU.0"))
     assert [load.device for load in elsewhere.values()] == ["CPU", "NPU"]
 
@@ -338,7 +338,7 @@ def test_tuning_over_the_wire_is_reported_and_stored(pair: LoadOptions, monkeypa
     found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
 
     def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
-        assert (request.load, request.placed, request.seconds) == (pair, True, 60.0)
+        assert (request.load, request.is_device_chosen, request.seconds) == (pair, True, 60.0)
         tell(TuningStep("target"))
         tell(stage)
         return found_for(pair, None), found
@@ -346,7 +346,7 @@ def test_tuning_over_the_wire_is_reported_and_stored(pair: LoadOptions, monkeypa
     monkeypatch.setattr(searching, "tune", tune)
     said: list[TuneReport] = []
     models = LocalModels()
-    request = TuneRequest(pair, placed=True, seconds=60.0)
+    request = TuneRequest(pair, is_device_chosen=True, seconds=60.0)
     assert models.tune(Tune(7, request), said.append, CancelEvent()) == found
     assert said == [TuneStep(7, TuningStep("target")), TuneDecided(7, stage)]
     assert models.recall(pair) == found

@@ -85,8 +85,13 @@ def test_client_answers_like_an_engine(client: EngineClient) -> None:
 def test_load_reports_phases_and_facts(client: EngineClient) -> None:
     phases: list[protocol.Loading] = []
     before = pid_of(client)
-    facts = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
-    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [protocol.Loading(Phase.MODEL)])
+    info = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
+    assert (info.model, info.draft, info.context, phases) == (
+        "big",
+        "small",
+        500,
+        [protocol.Loading(Phase.MODEL)],
+    )
     assert client.pid != before
     assert not psutil.pid_exists(before)
 

@@ -122,9 +122,9 @@ def test_orders_wait_for_the_model(engine: Engine) -> None:
     assert engine.process.orders == []
     engine.say(Ready(1, "1"))
     assert engine.process.orders == [Load(TOY), ask(1)]
-    assert engine.session.facts is None
+    assert engine.session.model_info is None
     engine.say(Loaded(FACTS))
-    assert engine.session.facts == FACTS
+    assert engine.session.model_info == FACTS
 
 
 def test_order_without_a_model_starts_a_process(engine: Engine) -> None:
@@ -323,7 +323,7 @@ def test_out_of_memory_replaces_the_process(engine: Engine) -> None:
     report = failed("OutOfMemoryError", "Generate", 1)
     engine.say(report)
     assert engine.outcomes[-1] == report
-    assert engine.session.facts is None
+    assert engine.session.model_info is None
     assert engine.process.graces == [CLOSE_GRACE]
     for _ in range(9):  # which no budget limits
         engine.say(Ended(0), Ready(2, "1"), Loaded(FACTS), failed("OutOfMemoryError", "Bench"))
@@ -367,4 +367,4 @@ def test_closed_session_takes_nothing(engine: Engine) -> None:
     engine.say(finished(1), Ended(0))
     assert engine.outcomes[-2:] == [None, None]
     assert engine.session.process is None
-    assert engine.session.facts is None
+    assert engine.session.model_info is None

@@ -36,11 +36,11 @@ ORDERS = get_args(protocol.Order)
 class Engine:
     """A watchdog with a clock that tests control; the process uses `share` of a core."""
 
-    def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.ModelInfo = TOY) -> None:
+    def __init__(self, *messages: Any, share: float = 0.0, model_info: protocol.ModelInfo = TOY) -> None:
         self.now = self.used = 0.0
         self.share = share
         self.watchdog = Watchdog(P, lambda: self.now)
-        self.note(protocol.Ready(1, "1"), protocol.Load(LoadOptions(Path("nowhere"))), protocol.Loaded(facts))
+        self.note(protocol.Ready(1, "1"), protocol.Load(LoadOptions(Path("nowhere"))), protocol.Loaded(model_info))
         self.note(*messages)
 
     def note(self, *messages: Any) -> None:
@@ -105,15 +105,15 @@ def test_answer_of_the_local_server_is_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "reports", "seconds"),
+    ("model_info", "reports", "seconds"),
     [
         (TOY, (protocol.Prefilled(1, Prefill(0, 4000)),), P.round + P.token * _PASS_TOKENS),
         (replace(TOY, engine="genai"), (protocol.Prefilled(1, Prefill(0, 4000)),), P.round + P.token * 4000),
         (replace(TOY, draft="draft"), (protocol.Prefilled(1, Prefill(0, 400)), STEP), P.round + P.token * 400),
     ],
 )
-def test_long_prompt_has_more_time(facts: protocol.ModelInfo, reports: tuple[object, ...], seconds: float) -> None:
-    hang = Engine(QUESTION, *reports, facts=facts).silent(10**6)
+def test_long_prompt_has_more_time(model_info: protocol.ModelInfo, reports: tuple[object, ...], seconds: float) -> None:
+    hang = Engine(QUESTION, *reports, model_info=model_info).silent(10**6)
     assert hang
     assert hang.seconds == pytest.approx(seconds + POLL_S, abs=POLL_S)
     assert _PASS_TOKENS >= PREFILL_CHUNK
@@ -137,7 +137,7 @@ def test_kinds_of_work_have_their_timeouts(tmp_path: Path) -> None:
 
 
 def test_remote_engine_has_its_own_timeouts() -> None:
-    engine = Engine(QUESTION, facts=protocol.ModelInfo("far", None, "", 0, server="office"))
+    engine = Engine(QUESTION, model_info=protocol.ModelInfo("far", None, "", 0, server="office"))
     assert engine.silent(5000) is None
     engine.note(END, protocol.Load(LoadOptions(Path("far"), remote=Remote("office", "https://office/v1"))))
     assert engine.silent(5000) is None

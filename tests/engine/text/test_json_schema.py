@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headstart.engine.text import json_schema
-from headstart.engine.text.json_schema import bounded, hold
+from headstart.engine.text.json_schema import bounded, enforceable
 
 TEXT = {"type": "string"}
 USES, ONLY = "the pattern of `path` uses", "`oneOf` of `path` can be kept to only as `anyOf`"
@@ -62,23 +62,23 @@ def of(path: Any) -> dict[str, Any]:
     ],
 )
 def test_schema_keeps_what_can_be_held(schema: Any, kept: Any, losses: list[str]) -> None:
-    held = hold(json.dumps(schema))
-    assert list(held.losses) == losses
-    assert kept is None or json.loads(held.schema) == kept
-    assert not hold(held.schema).losses
+    part = enforceable(json.dumps(schema))
+    assert list(part.losses) == losses
+    assert kept is None or json.loads(part.schema) == kept
+    assert not enforceable(part.schema).losses
 
 
 def test_every_fault_is_named() -> None:
     faults: dict[str, Any] = {key: {} for key in ("contains", "not", "if", "propertyNames", "dependentSchemas")}
-    held = hold(json.dumps(of({**TEXT, **faults, "pattern": "(?=a)"})))
-    assert len(held.losses) == 6
-    assert json.loads(held.schema) == of(TEXT)
+    part = enforceable(json.dumps(of({**TEXT, **faults, "pattern": "(?=a)"})))
+    assert len(part.losses) == 6
+    assert json.loads(part.schema) == of(TEXT)
 
 
 @pytest.mark.parametrize("schema", ["{", "[]", "3", '{"items": ' * 60_000 + "{}" + "}" * 60_000])
 def test_no_schema_becomes_any_object(schema: str) -> None:
-    held = hold(schema)
-    assert (json.loads(held.schema), len(held.losses)) == ({"type": "object"}, 1)
+    part = enforceable(schema)
+    assert (json.loads(part.schema), len(part.losses)) == ({"type": "object"}, 1)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_large_schema_is_tried_a_few_times(part: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(json_schema, "_fault_of", note)
     names = [f"name{number}" for number in range(5_000)]
     schema = json.dumps({"type": "object", "properties": dict.fromkeys(names, part), "required": names})
-    hold(schema)
+    enforceable(schema)
     assert sum(tried) < 3 * json_schema._MAX_TRIED + 3 * len(schema)
     assert len(tried) < 10_000
 

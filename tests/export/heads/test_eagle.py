@@ -283,9 +283,9 @@ def test_model_may_have_its_own_head(
     engine = opening.load(resolve(replace(exports.options, target=model, draft=None)))
     found = finished(engine, structs.replace(QUESTION, speculation=FIXED))
     assert isinstance(engine, LocalEngine)
-    facts = opening._model_info(engine, resolve(exports.options))
+    info = opening._model_info(engine, resolve(exports.options))
     engine.close()
-    assert (facts.draft, facts.head) == (None, "head")
+    assert (info.draft, info.head) == (None, "head")
     assert found.token_ids == plain
     assert found.stats.by_origin["eagle"] > 0
 

@@ -143,8 +143,8 @@ def test_comparison_with_another_model_keeps_the_model_of_the_chat(
     view = compare(app)
     use_model(qtbot, app, "other")
     assert versions(view) == ["Version 1: usual", "Version 2: other"]
-    assert app.link.facts
-    assert app.link.facts.model == "other"
+    assert app.link.model_info
+    assert app.link.model_info.model == "other"
     assert (app.chat_controller.session.settings.model, app.settings.now.model) == ("usual", "usual")
     ask(qtbot, app, "second")
     assert not view.isVisible()
@@ -162,7 +162,7 @@ def test_too_large_model_can_be_loaded_anyway(qtbot: QtBot, headstart_home: Path
     use_model(qtbot, app, "large")
     assert "could not be loaded" in words(view.columns[1])
     press(app.window.chat.notice, "Load anyway")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "large"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "large"), timeout=WAIT)
     use_model(qtbot, app, "large")
     assert text(view.columns[1]) == "You wrote: first"
 

@@ -186,8 +186,8 @@ def test_other_model_of_the_chat_reads_nothing(
 
 
 def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
-    assert app.link.facts
-    app.link._session.facts = replace(app.link.facts, server="attic")
+    assert app.link.model_info
+    app.link._session.model_info = replace(app.link.model_info, server="attic")
     type_in(app, "hello")
     settle(qtbot, app.window.chat.composer)
     assert not asked

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment, State, ToolCall
 from headstart.engine.engine import Call, Tool
 from headstart.markdown.blocks import plain_text
-from headstart.tools.servers import Offer
+from headstart.tools.servers import ServerTool
 from headstart.ui.chat.tools import CallBar, ServerDialog, ToolsDialog
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageContent, MessageSource, MessageState
@@ -202,7 +202,7 @@ def test_closing_during_a_tool_question_keeps_the_text(qtbot: QtBot, app: Progra
 def test_hidden_characters_of_arguments_are_shown(qtbot: QtBot) -> None:
     bar = CallBar()
     qtbot.addWidget(bar)
-    bar.ask((Call("add", '{"a": "\u202e虎"}'), Offer(Tool("add", "{}"), "clock", "add")))
+    bar.ask((Call("add", '{"a": "\u202e虎"}'), ServerTool(Tool("add", "{}"), "clock", "add")))
     assert bar._arguments.toPlainText() == '{\n  "a": "\\u202e虎"\n}'
 
 

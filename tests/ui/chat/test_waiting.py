@@ -71,8 +71,8 @@ def test_loading_shows_step_seconds_and_the_last_duration(qtbot: QtBot, app: Pro
     app.link.loading.emit(Loading(Phase.DRAFT, 41.6))
     words = r"checking and compiling the draft model · [1-9]\d* s, usually about 42 s"  # of the load, not of the step
     assert re.fullmatch(words, composer._count.text())
-    assert app.link.facts
-    app.link.loaded.emit(app.link.facts)
+    assert app.link.model_info
+    app.link.loaded.emit(app.link.model_info)
     assert composer.model_button.text() == "toy"
     assert "usually" not in composer._count.text()
 

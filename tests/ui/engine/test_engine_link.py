@@ -72,8 +72,8 @@ def test_link_loads_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) ->
     with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
     assert loaded.args == [ModelInfo("big", "small", "CPU", 2048, sampling=USUAL, is_batch_invariant=True)]
-    assert link.facts is not None
-    assert link.facts.draft
+    assert link.model_info is not None
+    assert link.model_info.draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:
         generation = link.generate(ask("one two three"))
     assert prefill.args == [generation, Prefill(0, 4)]
@@ -129,7 +129,7 @@ def test_broken_model_is_refused_and_another_loads(qtbot: QtBot, link: EngineLin
     with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
         link.load(LoadOptions(Path("broken")))
     assert (blocker.args or [])[1].kind == "BrokenModelError"
-    assert link.facts is None
+    assert link.model_info is None
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)
 
@@ -226,7 +226,7 @@ def test_link_starts_a_process_for_another_model(qtbot: QtBot, loaded_link: Engi
 
 def test_unload_ends_the_process(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     loaded_link.unload()
-    assert loaded_link.facts is None
+    assert loaded_link.model_info is None
     qtbot.waitUntil(lambda: loaded_link.pid == 0, timeout=WAIT)
     assert heard.names()[-1] == "unloaded"
 

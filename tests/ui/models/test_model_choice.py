@@ -74,7 +74,7 @@ def test_composer_switches_the_model_of_the_chat(qtbot: QtBot, root: Path, open_
     assert (button.text(), button.accessibleName()) == ("both", "Model: both")
     assert menu(app) == {"both": "4.04 GB of memory", "smol": "2.10 GB of memory", "All Models…": ""}
     choose(app, "smol")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
     assert app.chat_controller.session.settings.model == "smol"
     assert app.settings.now.model == "smol"
@@ -216,7 +216,7 @@ def test_unloaded_model_is_marked_and_count_estimated(qtbot: QtBot, root: Path, 
     qtbot.waitUntil(lambda: count.accessibleDescription() == "10 of 2,048 tokens", timeout=WAIT)
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "smol"), timeout=WAIT)
     app.window.sidebar.list.chosen.emit(pair, None)
     assert model_box(app).startswith("both · ")
     assert "smol is in memory" in app.window.chat.composer.model_button.toolTip()

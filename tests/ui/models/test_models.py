@@ -25,7 +25,7 @@ from headstart.library import manifest
 from headstart.library.catalogue import CatalogueEntry
 from headstart.library.library import installed
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Catalogue, facts, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, cost_text, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
@@ -157,13 +157,13 @@ def test_catalogue_tells_how_well_tools_are_called(qtbot: QtBot) -> None:
 def test_card_tells_of_slow_answers(root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
-    facts, sentence = app.link.facts, Translatable("Answers are about half as fast as they could be.")
-    assert facts
-    app.link.loaded.emit(replace(facts, slowness=sentence))
+    info, sentence = app.link.model_info, Translatable("Answers are about half as fast as they could be.")
+    assert info
+    app.link.loaded.emit(replace(info, slowness=sentence))
     for _ in range(2):
         assert sentence in words(card_of(app, "smol"))
         app.model_in_use.show_installed()
-    app.link.loaded.emit(facts)
+    app.link.loaded.emit(info)
     assert sentence not in words(card_of(app, "smol"))
 
 
@@ -200,17 +200,17 @@ def test_device_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, o
     placement.edited.emit("context", 2048)
     placement.edited.emit("draft_device", "GPU.0")
     assert (app.settings.now.context, app.settings.now.draft_device) == (2048, "GPU.0")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.context == 2048), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.context == 2048), timeout=WAIT)
 
 
 def test_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
-    assert app.link.facts
-    assert app.link.facts.draft
+    assert app.link.model_info
+    assert app.link.model_info.draft
     press(app.window.models, "Use smol")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "smol"), timeout=WAIT)
     assert app.settings.now.model == "smol"
     assert open_program(find=installed_model).loader.name(app.settings.now) == "smol"
 
@@ -257,7 +257,7 @@ def test_remove_asks_first_and_selects_another_model(
     press(app.window.models, "Remove smol")
     assert not (root / "smol").exists()
     assert app.window.models.card("smol") is None
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "other"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "other"), timeout=WAIT)
     assert app.settings.now.model == ""
 
 
@@ -322,8 +322,8 @@ def titles(part: Catalogue) -> list[str]:
 
 
 def test_context_counts_for_models_that_write_alone() -> None:
-    with_context = {recipe.purpose for recipe in recipes() if "context" in facts(recipe, int(64e9))}
-    without = {recipe.purpose for recipe in recipes() if "context" not in facts(recipe, int(64e9))}
+    with_context = {recipe.purpose for recipe in recipes() if "context" in cost_text(recipe, int(64e9))}
+    without = {recipe.purpose for recipe in recipes() if "context" not in cost_text(recipe, int(64e9))}
     assert with_context == {"chat", "completion"}
     assert without == {"embedding", "recognition", "transcription"}
 
@@ -420,7 +420,7 @@ def test_download_is_paused_and_resumed(
     assert "90 MB of 120 MB" in page.work.log
     assert app.settings.now.model == "smol"  # one is at something else
     press(page.work, "Start a chat")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "qwen3-0.6b"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "qwen3-0.6b"), timeout=WAIT)
     assert app.settings.now.model == "qwen3-0.6b"
     assert not app.chat_controller.session.path
     assert app.window.focusWidget() is app.window.chat.composer.edit
@@ -608,7 +608,7 @@ def test_mismatched_draft_is_disabled_with_the_reason(qtbot: QtBot, root: Path, 
     assert not choices(app, "draft")["twin"]
     assert not choices(app, "draft")["none"]
     app.window.panel.edited.emit("draft", "twin")
-    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.draft == "twin"), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.draft == "twin"), timeout=WAIT)
 
 
 def test_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:

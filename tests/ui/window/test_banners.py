@@ -104,20 +104,20 @@ def test_banner_of_a_wrong_server_ends_with_typing(qtbot: QtBot, app: Program) -
 
 
 def test_slow_answers_are_reported_once_a_load(qtbot: QtBot, app: Program) -> None:
-    facts = app.link.facts
-    assert facts
+    model_info = app.link.model_info
+    assert model_info
     assert banner(app) == ""
     sentence = Translatable("Answers are about half as fast as they could be.")
-    app.link.loaded.emit(replace(facts, slowness=sentence))
+    app.link.loaded.emit(replace(model_info, slowness=sentence))
     assert banner(app) == sentence
     dismiss = app.window.chat.notice.findChildren(QToolButton)[0]
     assert dismiss.accessibleName() == "Dismiss"
     dismiss.click()
     ask(qtbot, app, "hello")
     assert banner(app) == ""
-    app.link.loaded.emit(replace(facts, slowness=sentence))
+    app.link.loaded.emit(replace(model_info, slowness=sentence))
     assert banner(app) == sentence
-    app.link.loaded.emit(facts)
+    app.link.loaded.emit(model_info)
     assert banner(app) == ""
 
 

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from headstart import remotes
 from headstart.engine import engine, opening
 from headstart.engine.backends.genai.engine import guessing
-from headstart.engine.backends.genai.pipelines import Way
+from headstart.engine.backends.genai.pipelines import PipelineKind
 from headstart.engine.backends.remote.errors import refusal
 from headstart.engine.engine import ConversationRequest, EngineKind, LoadOptions, Remote, Sampling
 from headstart.engine.hardware import devices
@@ -407,7 +407,7 @@ def _refused(*, device: str = "CPU", head: str | None = None) -> object:
 
 def _sampled_with_a_draft() -> object:
     request = ConversationRequest((engine.Message("user", "?"),), sampling=Sampling(temperature=0.7))
-    return guessing(request, Way.DRAFT, npu=False)
+    return guessing(request, PipelineKind.DRAFT, npu=False)
 
 
 def _answered(status: int, words: str, *, has_key: bool = False) -> object:

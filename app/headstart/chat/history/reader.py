@@ -105,11 +105,11 @@ class Reader:
         return repr([tuple(row) for query in queries for row in self._rows(query, ())])
 
     def chats(
-        self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", most: int = -1
+        self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", limit: int = -1
     ) -> tuple[Chat, ...]:
         """Return the chats of the list, of the archive or of the bin, last changed or last deleted first.
 
-        `most` limits them to the first ones, pinned ones before others; -1: all.
+        `limit` limits them to the first ones, pinned ones before others; -1: all.
         """
         where, values = ("deleted IS NOT NULL", list[str | int]())
         if not deleted:
@@ -123,7 +123,7 @@ class Reader:
         order = "deleted DESC, updated DESC, rank DESC"  # outside the bin, none was deleted
         pinned = "" if deleted else "pinned DESC, "
         ranks = f"SELECT rank FROM chat WHERE {where} ORDER BY {pinned}{order} LIMIT ?"  # noqa: S608
-        rows = self._rows(f"{_CHATS} WHERE rank IN ({ranks}) ORDER BY {order}", (*values, most))
+        rows = self._rows(f"{_CHATS} WHERE rank IN ({ranks}) ORDER BY {order}", (*values, limit))
         return tuple(read_chat(row) for row in rows)
 
     def num_aside(self) -> tuple[int, int]:

@@ -71,7 +71,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
     request = TuneRequest(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
-        placed=arguments.device != AS_TUNED,
+        is_device_chosen=arguments.device != AS_TUNED,
         seconds=arguments.seconds,
     )
 

@@ -71,7 +71,7 @@ def instruction_sets() -> tuple[str, ...] | None:
     return tuple(name for name, words in _SETS.items() if flags.intersection(words))
 
 
-def stepping() -> str:
+def cpu_signature() -> str:
     """Return family, model, stepping and microcode: processors that differ in these may compute differently."""
     fields = ("vendor_id", "cpu family", "model", "stepping", "microcode")
     values = dict(reversed(_cpu_lines()))  # of the first core

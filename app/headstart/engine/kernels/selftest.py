@@ -100,7 +100,7 @@ def unsupported_reason() -> Translatable:
 
 def _find_fault() -> Translatable:
     """Return the fault of the instruction set in use; empty if it has none. Raises OSError and TimeoutExpired."""
-    subject = {"kernels": identity(), "processor": machine.stepping()}
+    subject = {"kernels": identity(), "processor": machine.cpu_signature()}
     measurements = Measurements(paths.measurements_folder(), "kernels", subject)
     stored = measurements.get(_FAULT)
     if isinstance(stored, str):
@@ -199,7 +199,7 @@ def _state_fault(kernels: Library, random: np.random.Generator) -> str:
     }
     for name, (rule, reference) in rules.items():
         x = random.standard_normal((_LENGTH, rule.width)).astype(np.float32)
-        right = np.empty((_LENGTH, rule.given), np.float32)
+        right = np.empty((_LENGTH, rule.output_width), np.float32)
         reference.advance(reference.start(), x, right)
         results = []
         for sizes in ([_LENGTH], [_LENGTH - 7, 1, 6]):

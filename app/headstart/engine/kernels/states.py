@@ -30,8 +30,8 @@ _EPSILON = np.float32(1e-6)  # of the lengths of queries and keys
 class StateUpdate(Protocol):
     """The rule by which a layer updates its state, which is one array of numbers."""
 
-    width: int  # numbers of an input
-    given: int  # numbers of an output
+    width: int  # values of an input
+    output_width: int  # values of an output
     threads: int
 
     def start(self) -> Floats:
@@ -39,7 +39,7 @@ class StateUpdate(Protocol):
         ...
 
     def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
-        """Return the state after the tokens x [tokens, width], and write the outputs, [tokens, given], to `out`.
+        """Return the state after the tokens x [tokens, width], and write the outputs, [tokens, output_width], to `out`.
 
         Each token takes the same steps whatever comes with it, so passes of all sizes agree to the bit.
         """
@@ -55,7 +55,7 @@ class Convolution:
         """`weights`: [width, taps], the newest token last. `kernels` compute it if there are any, else NumPy."""
         self._weights: Floats = np.ascontiguousarray(weights.T)
         self._taps, self.width = self._weights.shape
-        self.given = self.width
+        self.output_width = self.width
         self._kernels = kernels
         self.layer = KernelRecurrence(0, self.width, self._taps, weights=self._weights.ctypes.data)
 
@@ -95,7 +95,7 @@ class DeltaRule:
         self._decays, self._biases = np.ascontiguousarray(decays), np.ascontiguousarray(biases)
         self._heads, self._key_heads = len(decays), key_heads
         self._size = self._convolution.width // (2 * key_heads + self._heads)
-        self.width, self.given = self._convolution.width + 2 * self._heads, self._heads * self._size
+        self.width, self.output_width = self._convolution.width + 2 * self._heads, self._heads * self._size
         self.layer = KernelRecurrence.from_buffer_copy(self._convolution.layer)
         self.layer.heads, self.layer.key_heads, self.layer.size = self._heads, key_heads, self._size
         self.layer.decays, self.layer.biases = self._decays.ctypes.data, self._biases.ctypes.data
@@ -215,7 +215,7 @@ class _Memory:
         return max(place for place in self._states if place <= length)
 
     def _advance(self, state: Floats, rows: Floats) -> Floats:
-        return self._rule.advance(state, rows, np.empty((len(rows), self._rule.given), np.float32))
+        return self._rule.advance(state, rows, np.empty((len(rows), self._rule.output_width), np.float32))
 
     def _append(self, place: int, x: Floats) -> None:
         """Keep the inputs of the tokens from `place` on, and some before them."""
@@ -279,7 +279,7 @@ class States:
         self._turns = turns
 
     def run(self, layer: int, x: Floats, out: Floats) -> None:
-        """Compute a layer in the pass: [tokens, width] to [tokens, given]."""
+        """Compute a layer in the pass: [tokens, width] to [tokens, output_width]."""
         start = 0
         for turn in self._turns:
             stop = start + turn.tokens + len(turn.branches)

@@ -252,7 +252,7 @@ def _processor() -> dict[str, str]:
     What is right and fast with all cores may not be with one.
     """
     threads, cores = machine.threads().count, psutil.cpu_count(logical=False)
-    return {"processor": machine.stepping(), **({"threads": str(threads)} if cores and threads < cores else {})}
+    return {"processor": machine.cpu_signature(), **({"threads": str(threads)} if cores and threads < cores else {})}
 
 
 def select_runner(model: VerifiedModel) -> LoadRunner:

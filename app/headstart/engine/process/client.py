@@ -60,7 +60,7 @@ class EngineClient:
         self._session = EngineSession(command, self._journal, self._take, timeouts, restarts_at_once=False)
         self._lock = threading.RLock()  # of the session; a signal handler may cancel while its thread is in here
         self._inboxes: dict[int, _Inbox] = {}  # by generation; 0: what belongs to no answer
-        self.facts: ModelInfo | None = None  # of the model that was loaded last
+        self.model_info: ModelInfo | None = None  # of the model that was loaded last
         self._numbers = itertools.count(1)
 
     @property
@@ -70,8 +70,8 @@ class EngineClient:
     def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> ModelInfo:
         """Load a model in a new process, so that nothing remains of the previous one. Raises what loading raises."""
         self.close()
-        self.facts = self._ask(Load(options), Loaded, on_progress).facts
-        return self.facts
+        self.model_info = self._ask(Load(options), Loaded, on_progress).model_info
+        return self.model_info
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield the events of an answer. Also raises EngineLostError; the events before it remain valid."""

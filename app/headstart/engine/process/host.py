@@ -310,7 +310,7 @@ class Host:
         self._free()
         self._opened = self._models.open(order.options, self._send)
         self._pool = EnginePool([self._opened.engine, *self._opened.others])
-        self._send(Loaded(self._opened.facts))
+        self._send(Loaded(self._opened.model_info))
 
     def _generate(self, order: Generate, engine: Engine | None = None) -> None:
         try:
@@ -395,10 +395,10 @@ class Host:
 
     def _start_server(self, order: StartServer) -> None:
         assert self._serve, "this process has no local server"
-        facts = self._model().facts
+        model_info = self._model().model_info
         self._stop_server()
         engine = SharedEngine(lambda queued: self._queue_for(queued.request).put(queued))
-        self._server = self._serve(order, engine, facts, self._send)
+        self._server = self._serve(order, engine, model_info, self._send)
 
     def _stop_server(self, order: StopServer | None = None) -> None:
         server, self._server = self._server, None
@@ -409,7 +409,7 @@ class Host:
 
     def _count(self, order: CountTokens) -> None:
         model = self._model()
-        self._send(Counted(order.ticket, model.count(order.request, order.text), model.facts.context))
+        self._send(Counted(order.ticket, model.count(order.request, order.text), model.model_info.context))
 
     def _forget_chats(self, order: Forget) -> None:
         if self._opened:

@@ -206,7 +206,7 @@ class EngineSession:
         self._number = 0  # of the process: what an earlier one still sends is dropped
         self.options: LoadOptions | None = None
         self.loads = 0  # how often this model has been loaded
-        self.facts: ModelInfo | None = None  # of the loaded model
+        self.model_info: ModelInfo | None = None  # of the loaded model
         self.answers: dict[int, _Answer] = {}  # at work, by generation
         self.outbox: list[Order] = []  # waits for the process
         self._forget_process()
@@ -305,8 +305,8 @@ class EngineSession:
             case Ready():
                 self.is_ready = True
                 self._greet()
-            case Loaded(facts):
-                self.facts, self.loads = facts, self.loads + 1
+            case Loaded(model_info):
+                self.model_info, self.loads = model_info, self.loads + 1
             case Finished():
                 del self.answers[event.generation]
             case Failed():
@@ -334,7 +334,7 @@ class EngineSession:
         return None
 
     def _is_overdue(self, answer: _Answer) -> bool:
-        if answer.due < inf and not answer.has_begun and (len(self.answers) > 1 or not self.facts):
+        if answer.due < inf and not answer.has_begun and (len(self.answers) > 1 or not self.model_info):
             self._give_time(answer)  # it ends when its turn comes
             answer.last = self._clock() + COMPUTING_GRACE
         if self._clock() < answer.due:
@@ -368,7 +368,7 @@ class EngineSession:
 
     def _lose(self, cause: Ended | HeadstartError) -> Lost:
         """Note the end of the process, and start another one if there is work."""
-        is_expected, was_loading = self._is_expected, bool(self.options and not self.facts)
+        is_expected, was_loading = self._is_expected, bool(self.options and not self.model_info)
         self._number += 1
         self._forget_process()
         is_restarting = bool(self.options) and self._restarts_at_once
@@ -383,7 +383,7 @@ class EngineSession:
         return Lost(cause, is_expected, was_loading, is_restarting)
 
     def _drop_work(self) -> None:
-        self.facts = None
+        self.model_info = None
         self.answers.clear()
 
     def _greet(self) -> None:

@@ -96,7 +96,7 @@ class Watchdog:
         self._orders: list[Order] = []
         self._is_serving = False  # an answer for the local server is at work
         self._has_started = False
-        self._facts: ModelInfo | None = None
+        self._model_info: ModelInfo | None = None
         self._prompt: Prefill | None = None  # of the answer at work
         self._is_writing = False
         self._silent_s, self._polled = 0.0, clock()
@@ -122,8 +122,8 @@ class Watchdog:
         match report:
             case Ready():
                 self._has_started = True
-            case Loaded(facts):
-                self._facts = facts
+            case Loaded(model_info):
+                self._model_info = model_info
             case Prefilled(_, prefill) | TurnTaken(Prefill() as prefill):
                 self._prompt = prefill
             case Stepped() | TurnTaken():
@@ -174,7 +174,7 @@ class Watchdog:
         if isinstance(order, Bench | Tune):
             return Activity.MEASURE, timeouts.measuring
         activity = Activity.WRITE if self._is_writing else Activity.READ
-        if self._facts and self._facts.server:
+        if self._model_info and self._model_info.server:
             return activity, float("inf")
         return activity, timeouts.round + timeouts.token * self._unread_tokens()
 
@@ -193,7 +193,7 @@ class Watchdog:
         if self._prompt is None:
             return 0
         if self._is_writing:  # the draft reads it before its first guess
-            return self._prompt.total if self._facts and self._facts.draft else 0
+            return self._prompt.total if self._model_info and self._model_info.draft else 0
         left = self._prompt.total - self._prompt.done
-        own = self._facts is None or self._facts.engine == EngineKind.HEADSTART.value
+        own = self._model_info is None or self._model_info.engine == EngineKind.HEADSTART.value
         return min(left, _PASS_TOKENS) if own else left

@@ -66,13 +66,13 @@ def _stretches(probabilities: Any) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def chunks(speech: list[SpeechSpan], most: int) -> Iterator[SpeechSpan]:
-    """Join stretches of speech to chunks of `most` samples; cut one that is longer."""
+def chunks(speech: list[SpeechSpan], max_samples: int) -> Iterator[SpeechSpan]:
+    """Join stretches of speech to chunks of `max_samples` samples; cut one that is longer."""
     chunk: SpeechSpan | None = None
     for span in speech:
-        for start in range(span.start, span.end, most):
-            end = min(start + most, span.end)
-            if chunk and end - chunk.start <= most:
+        for start in range(span.start, span.end, max_samples):
+            end = min(start + max_samples, span.end)
+            if chunk and end - chunk.start <= max_samples:
                 chunk = SpeechSpan(chunk.start, end)
             else:
                 if chunk:

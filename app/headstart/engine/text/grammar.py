@@ -131,7 +131,7 @@ def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "", roo
     """
     for tool in tools.callable:
         if tool.strict:
-            json_schema.hold(tool.parameters).require(partial(_wrong_tool, tool.name))
+            json_schema.enforceable(tool.parameters).require(partial(_wrong_tool, tool.name))
     text = _held_form(schema, room) if schema else {}
     forms = {tool.name: _arguments(tool, room) for tool in tools.callable}
     unusable = partial(_wrong_tool, tools.callable[0].name, Translatable("nothing can keep to them"))
@@ -156,14 +156,14 @@ def tool_constraint(tools: Tools, token_bytes: TokenBytes, schema: str = "", roo
 
 
 def _held_form(schema: str, room: int) -> dict[str, Any]:
-    held = json_schema.hold(schema)
-    held.require(_unusable)
-    return json_schema.bounded(held.schema, room)
+    part = json_schema.enforceable(schema)
+    part.require(_unusable)
+    return json_schema.bounded(part.schema, room)
 
 
 def _arguments(tool: Tool, room: int) -> dict[str, Any]:
     """Return the schema of a tool's arguments, which are an object."""
-    return {"type": "object", **json_schema.bounded(json_schema.hold(tool.parameters).schema, room)}
+    return {"type": "object", **json_schema.bounded(json_schema.enforceable(tool.parameters).schema, room)}
 
 
 def _matcher(grammar: str, token_bytes: TokenBytes, unusable: Callable[[str], SettingsError]) -> Any:

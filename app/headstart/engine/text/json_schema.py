@@ -36,7 +36,7 @@ ANY_OBJECT = '{"type":"object"}'
 
 
 @dataclass(frozen=True)
-class Held:
+class EnforceableSchema:
     """The part of a schema that a grammar can enforce."""
 
     schema: str
@@ -48,23 +48,25 @@ class Held:
             raise refusal(self.losses[0])
 
 
-def hold(schema: str) -> Held:
+def enforceable(schema: str) -> EnforceableSchema:
     """Return the part of a JSON schema that a grammar can enforce; an empty one if no part alone can be left out."""
-    return _held(schema) if len(schema) <= _MAX_CACHED else _held.__wrapped__(schema)
+    return _enforceable(schema) if len(schema) <= _MAX_CACHED else _enforceable.__wrapped__(schema)
 
 
 @lru_cache(maxsize=256)
-def _held(schema: str) -> Held:
+def _enforceable(schema: str) -> EnforceableSchema:
     try:
         data = json.loads(schema)
-        held, losses = _hold(data) if isinstance(data, dict) else (None, [Translatable("it is not a JSON object")])
-        if held is not None:
-            return Held(json.dumps(held), tuple(losses))
+        part, losses = (
+            _without_unsupported(data) if isinstance(data, dict) else (None, [Translatable("it is not a JSON object")])
+        )
+        if part is not None:
+            return EnforceableSchema(json.dumps(part), tuple(losses))
     except ValueError:
         losses = [Translatable("it is not JSON")]
     except RecursionError:
         losses = [Translatable("it is nested too deeply")]
-    return Held(ANY_OBJECT, tuple(losses))
+    return EnforceableSchema(ANY_OBJECT, tuple(losses))
 
 
 def bounded(schema: str, room: int) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def names(schema: Any) -> Iterator[str]:
         yield from (name for name in (required if isinstance(required, list) else ()) if isinstance(name, str))
 
 
-def _hold(data: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Translatable]]:
+def _without_unsupported(data: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Translatable]]:
     """Return a schema without unsupported parts, and what these were; None if no part can be enforced."""
     for node, _ in _nodes(data, ()):
         for key in [key for key, value in _NEUTRAL.items() if key in node and node[key] == value]:

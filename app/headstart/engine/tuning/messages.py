@@ -79,7 +79,7 @@ class TuneRequest:
 
     load: LoadOptions
     drafts: Mapping[str, Path] = field(default_factory=dict)  # other drafts that fit, by name
-    placed: bool = False  # the user chose the device in `load`
+    is_device_chosen: bool = False  # the user chose the device in `load`
     seconds: float = USUAL_SECONDS
 
     def __post_init__(self) -> None:

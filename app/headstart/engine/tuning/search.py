@@ -73,15 +73,15 @@ class Hardware:
 
 
 def settings(
-    hardware: Hardware, load: LoadOptions, close: tuple[str, str] | None = None, *, placed: bool = False
+    hardware: Hardware, load: LoadOptions, precisions: tuple[str, str] | None = None, *, is_device_chosen: bool = False
 ) -> dict[str, LoadOptions]:
-    """Return other ways to run the target, by name. `placed`: the user chose the device.
+    """Return other ways to run the target, by name. `is_device_chosen`: the user chose the device.
 
-    `close`: the precision in use, and another that is about as fast.
+    `precisions`: the precision in use, and another that is about as fast.
     """
-    others = () if placed else tuple(name for name in hardware.devices if name != load.device.upper())
+    others = () if is_device_chosen else tuple(name for name in hardware.devices if name != load.device.upper())
     candidates = {f"on {name}": replace(load, device=name) for name in others}
-    chosen = {f"in {close[1]}": precision.differing(close[1], close[0])} if close else {}
+    chosen = {f"in {precisions[1]}": precision.differing(precisions[1], precisions[0])} if precisions else {}
     if load.device.upper() == "CPU":
         chosen |= _threads(hardware)
     return candidates | {name: replace(load, properties=properties) for name, properties in chosen.items()}
@@ -132,20 +132,20 @@ class CandidateTimes:
 
 
 def search(
-    names: Sequence[str], compare: Compare, end: float, first: float = 0.0, clock: Clock = time.monotonic
+    names: Sequence[str], compare: Compare, deadline: float, load_seconds: float = 0.0, clock: Clock = time.monotonic
 ) -> list[CandidateTimes]:
-    """Time all, then the fastest longer, so that all is done before the clock shows `end`.
+    """Time all, then the fastest longer, so that all is done before the clock shows `deadline`.
 
-    `first`: expected seconds to load a candidate. A candidate that cannot run is skipped.
+    `load_seconds`: expected for a candidate. A candidate that cannot run is skipped.
     """
     trials = [CandidateTimes(name) for name in names]
-    took = {True: first, False: 0.0}  # the most for a candidate's first comparison, and for another
+    took = {True: load_seconds, False: 0.0}  # the most for a candidate's first comparison, and for another
 
     def extend(trial: CandidateTimes, pairs: int) -> None:
         try:
             for number in range(len(trial.base), len(trial.base) + pairs):
                 began = clock()
-                if began >= end or began + took[number == 0] > end:
+                if began >= deadline or began + took[number == 0] > deadline:
                     return
                 pair = compare(trial.name, number)
                 took[number == 0] = max(took[number == 0], clock() - began)
@@ -199,8 +199,8 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     tell(TuningStep(TARGET))
     _try_precisions(resolved, request.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
-    hint, close = _precisions(race.default.target)
-    others = settings(_hardware(), load, (hint, close) if close else None, placed=request.placed)
+    hint, other = _precisions(race.default.target)
+    others = settings(_hardware(), load, (hint, other) if other else None, is_device_chosen=request.is_device_chosen)
     left = end - time.monotonic()
     after = (1.0 - _TARGET_SHARE) * left if load.draft or request.drafts else 0.0  # time for the drafts
     first = _stage(TARGET, hint, race, others, end - after, tell)

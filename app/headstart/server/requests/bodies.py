@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import MAX_LIKELIEST
+from headstart.engine.engine import MAX_TOP_LOGPROBS
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.requests import fields
 from headstart.server.requests.fields import Unsupported
@@ -60,8 +60,8 @@ _StopOnRepetition = Annotated[
     ),
 ]
 Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
-Likeliest = Annotated[
-    int, Meta(ge=0, le=MAX_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
+TopLogprobs = Annotated[
+    int, Meta(ge=0, le=MAX_TOP_LOGPROBS, description="Likeliest tokens to return for each token of the answer.")
 ]
 _REPEATS = (
     "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "

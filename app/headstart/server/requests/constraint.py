@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from headstart.engine.engine import ConversationRequest, GenerationRequest
-from headstart.engine.text.json_schema import hold
+from headstart.engine.text.json_schema import enforceable
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import (
     AnswerRequest,
@@ -50,14 +50,14 @@ def constraint_of(
     json_schema = next((constraint for constraint in schemas.values() if constraint is not None), None)
     grammar = next((constraint for constraint in grammars.values() if constraint is not None), "")
     pattern = body.guided_regex or outputs.regex
-    losses = hold(json.dumps({"pattern": pattern})).losses if pattern else ()
+    losses = enforceable(json.dumps({"pattern": pattern})).losses if pattern else ()
     if losses:
         sentence = f"The answer cannot be kept to `{named[0]}`: {losses[0]}. Leave that part of it out."
         raise invalid(sentence, named[0].partition(".")[0])
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
     schema = "" if json_schema is None else msgspec.json.encode(json_schema).decode()
-    losses = hold(schema).losses if schema else ()
+    losses = enforceable(schema).losses if schema else ()
     if losses:
         sentence = f"The answer cannot be kept to the schema in `{named[0]}`: {losses[0]}. "
         raise invalid(f"{sentence}Leave that part of it out.", named[0].partition(".")[0])
@@ -70,9 +70,9 @@ def schema_of(response_format: ResponseFormat | FlatSchema | None) -> JsonObject
         case JsonObjectFormat(schema=schema):
             return schema or {"type": "object"}
         case JsonSchemaFormat(json_schema=form):
-            return form.schema if form.strict else _held(form.schema)
+            return form.schema if form.strict else _enforceable(form.schema)
         case FlatSchema(schema=schema, strict=strict):
-            return schema if strict else _held(schema)
+            return schema if strict else _enforceable(schema)
         case _:
             return None
 
@@ -86,12 +86,12 @@ def losses_of(request: GenerationRequest, response_format: ResponseFormat | Flat
             schemas[form.name] = msgspec.json.encode(form.schema).decode()
         case FlatSchema(name=name, schema=schema, strict=strict) if not strict:
             schemas[name] = msgspec.json.encode(schema).decode()
-    return {name: str(losses[0]) for name, schema in schemas.items() if (losses := hold(schema).losses)}
+    return {name: str(losses[0]) for name, schema in schemas.items() if (losses := enforceable(schema).losses)}
 
 
-def _held(schema: JsonObject) -> JsonObject:
-    held: JsonObject = json.loads(hold(msgspec.json.encode(schema).decode()).schema)
-    return held
+def _enforceable(schema: JsonObject) -> JsonObject:
+    part: JsonObject = json.loads(enforceable(msgspec.json.encode(schema).decode()).schema)
+    return part
 
 
 def _pattern_grammar(pattern: str | None) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from headstart.engine.engine import Tool, Tools
-from headstart.engine.text.json_schema import hold
+from headstart.engine.text.json_schema import enforceable
 from headstart.server.errors import invalid
 from headstart.server.requests.bodies import FunctionTool, OfferedTool
 from headstart.server.requests.content import required
@@ -38,7 +38,7 @@ def tool_of(function: FunctionTool) -> Tool:
             f"The parameters of the tool {function.name!r} are nested too deeply: send {MAX_DEPTH} levels at most."
         )
         raise invalid(sentence, "tools")
-    losses = hold(schema).losses if function.strict else ()
+    losses = enforceable(schema).losses if function.strict else ()
     if losses:
         sentence = f"The parameters of the tool {function.name!r} cannot be kept to: {losses[0]}. "
         raise invalid(f"{sentence}Leave that part of them out, or `strict`.", "tools")

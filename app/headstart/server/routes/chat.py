@@ -9,7 +9,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from headstart.engine.engine import Call, ConversationRequest, Finish, FinishReason, Message, Tools
 from headstart.server.errors import invalid
 from headstart.server.requests import fields
-from headstart.server.requests.bodies import AnswerCount, AnswerRequest, Content, Likeliest, Name, OfferedTool, Parallel
+from headstart.server.requests.bodies import (
+    AnswerCount,
+    AnswerRequest,
+    Content,
+    Name,
+    OfferedTool,
+    Parallel,
+    TopLogprobs,
+)
 from headstart.server.requests.content import noted_text, noted_texts, texts_of
 from headstart.server.requests.fields import Unsupported
 from headstart.server.requests.history import History
@@ -123,8 +131,8 @@ class ChatRequest(AnswerRequest):
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: Parallel | None = None
-    logprobs: bool | Likeliest | None = None
-    top_logprobs: Likeliest | None = None
+    logprobs: bool | TopLogprobs | None = None
+    top_logprobs: TopLogprobs | None = None
     add_generation_prompt: _GenerationPrompt | None = None
     continue_final_message: Annotated[bool, Meta(description="Only where an answer stands last.")] | None = None
     prediction: Prediction | None = None
@@ -133,10 +141,10 @@ class ChatRequest(AnswerRequest):
 def chat_to_requests(body: ChatRequest, defaults: Defaults) -> list[ConversationRequest]:
     """Translate a request for answers to a conversation: one engine request for each answer. Raises RefusedError."""
     _check_continuation(body)
-    messages, likeliest = messages_of(body.messages), _likeliest(body)
+    messages, top_logprobs = messages_of(body.messages), _num_logprobs(body)
     prediction = "".join(texts_of(body.prediction.content, "prediction.content")) if body.prediction else ""
     request = conversation_request(body, defaults, messages, _tools(body))
-    return fan_out(structs.replace(request, prediction=prediction, likeliest=likeliest), body.n)
+    return fan_out(structs.replace(request, prediction=prediction, top_logprobs=top_logprobs), body.n)
 
 
 def _check_continuation(body: ChatRequest) -> None:
@@ -151,7 +159,7 @@ def _check_continuation(body: ChatRequest) -> None:
         raise invalid(sentence, "add_generation_prompt", "unsupported_value")
 
 
-def _likeliest(body: ChatRequest) -> int | None:
+def _num_logprobs(body: ChatRequest) -> int | None:
     """Return how many of the likeliest tokens to tell. Some clients send their number as `logprobs`."""
     if body.logprobs is None or (body.logprobs and body.top_logprobs is not None):
         return body.top_logprobs

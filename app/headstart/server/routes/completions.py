@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from headstart.engine.engine import Finish, Likelihood, PromptRequest
 from headstart.server.errors import invalid
-from headstart.server.requests.bodies import MAX_ANSWERS, AnswerCount, AnswerRequest, Likeliest, TokenId
+from headstart.server.requests.bodies import MAX_ANSWERS, AnswerCount, AnswerRequest, TokenId, TopLogprobs
 from headstart.server.requests.content import texts_or_tokens
 from headstart.server.requests.translation import Defaults, fan_out, prompt_request
 from headstart.server.routes.replies import (
@@ -35,7 +35,7 @@ class TextRequest(AnswerRequest):
     n: AnswerCount | None = None
     echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
-    logprobs: bool | Likeliest | None = None
+    logprobs: bool | TopLogprobs | None = None
     add_special_tokens: Annotated[bool, Meta(description="Default: true.")] | None = None
 
 
@@ -50,12 +50,12 @@ def text_to_requests(body: TextRequest, defaults: Defaults) -> list[PromptReques
     if body.echo and body.suffix:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
     defaults = replace(defaults, length=_COMPLETION_TOKENS)
-    likeliest = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
+    top_logprobs = None if body.logprobs is None or body.logprobs is False else int(body.logprobs)
     requests = list[PromptRequest]()
     for prompt in prompts:
         request = structs.replace(
             prompt_request(body, defaults, prompt, body.suffix or ""),
-            likeliest=likeliest,
+            top_logprobs=top_logprobs,
             echo=bool(body.echo),
             add_special=body.add_special_tokens is not False,
         )
@@ -149,7 +149,7 @@ def _text_logprobs(chunk: AnswerChunk) -> TextLogprobs | None:
         [
             None
             if isnan(token.token.logprob)
-            else {_token_name(other): other.logprob for other in (*token.likeliest, token.token)}
+            else {_token_name(other): other.logprob for other in (*token.top_logprobs, token.token)}
             for token in chunk.scored
         ],
     )

@@ -19,7 +19,6 @@ from headstart.server.requests.bodies import (
     AnswerRequest,
     Effort,
     JsonObject,
-    Likeliest,
     ModelName,
     Name,
     Object,
@@ -27,6 +26,7 @@ from headstart.server.requests.bodies import (
     RepeatPenalty,
     Seed,
     Stops,
+    TopLogprobs,
     with_parameters,
 )
 from headstart.server.requests.fields import Unsupported
@@ -113,7 +113,7 @@ class OllamaRequest:
     think: bool | Effort | None = None
     keep_alive: _KeepAlive | None = None
     logprobs: Annotated[bool, Meta(description="Return the probability of each token.")] | None = None
-    top_logprobs: Likeliest | None = None
+    top_logprobs: TopLogprobs | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,15 +300,15 @@ def ollama_to_request(
     require_context(model, options.num_ctx)
     values = {name: getattr(options, name) for name in _OPTION_NAMES}
     asked = AnswerRequest(model=body.model, format=body.format or None, num_predict=options.num_predict, **values)
-    likeliest = body.top_logprobs or 0 if body.logprobs else None
+    top_logprobs = body.top_logprobs or 0 if body.logprobs else None
     if isinstance(body, OllamaGenerateRequest) and (body.raw or body.suffix):
         if body.system:
             sentence = "A prompt that is continued as it is has no system message: leave out `system`, or `raw` and "
             raise invalid(f"{sentence}`suffix`.", "system", "unsupported_value")
         continued = prompt_request(asked, defaults, body.prompt, body.suffix)
-        return structs.replace(continued, likeliest=likeliest)
+        return structs.replace(continued, top_logprobs=top_logprobs)
     messages, tools = _chat(body) if isinstance(body, OllamaChatRequest) else (_question(body), None)
-    request = structs.replace(conversation_request(asked, defaults, messages, tools), likeliest=likeliest)
+    request = structs.replace(conversation_request(asked, defaults, messages, tools), top_logprobs=top_logprobs)
     if isinstance(body.think, str):
         return with_effort(request, body.think)
     return structs.replace(request, thinking=body.think)

@@ -240,7 +240,7 @@ def stop_reason_of(end: Finish | None) -> StopReason:
 def logprobs_of(scored: Iterable[Scored]) -> list[TokenLogprob]:
     """Translate tokens and their probabilities into OpenAI's format."""
     return [
-        TokenLogprob(*_logprob_fields(token.token), [Logprob(*_logprob_fields(other)) for other in token.likeliest])
+        TokenLogprob(*_logprob_fields(token.token), [Logprob(*_logprob_fields(other)) for other in token.top_logprobs])
         for token in scored
     ]
 

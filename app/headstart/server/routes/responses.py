@@ -23,11 +23,11 @@ from headstart.server.requests.bodies import (
     FunctionTool,
     JsonObject,
     JsonObjectFormat,
-    Likeliest,
     Name,
     Parallel,
     Parameters,
     TextFormat,
+    TopLogprobs,
 )
 from headstart.server.requests.constraint import schema_of
 from headstart.server.requests.content import noted_text, noted_texts, required, texts_of
@@ -114,7 +114,7 @@ class ResponsesRequest(AnswerRequest):
     tool_choice: FlatToolChoice | None = None
     parallel_tool_calls: Parallel | None = None
     include: Annotated[list[str], Meta(description=f"`{_WITH_LOGPROBS}` asks for `logprobs`.")] | None = None
-    top_logprobs: Likeliest | None = None
+    top_logprobs: TopLogprobs | None = None
     metadata: Annotated[dict[str, str], Meta(description="Stands in the reply.")] | None = None
 
 
@@ -134,7 +134,7 @@ def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Conversa
     schemas = {"text": schema_of(format_)}
     request = conversation_request(body, defaults, (*system, *messages), _tools(body), schemas)
     with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
-    request = structs.replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
+    request = structs.replace(request, top_logprobs=(body.top_logprobs or 0) if with_logprobs else None)
     return with_effort(request, body.reasoning.effort) if body.reasoning else request
 
 
@@ -243,14 +243,14 @@ def _tools(body: ResponsesRequest) -> Tools | None:
 
 
 Status = Literal["in_progress", "completed", "incomplete"]
-Nothing = Annotated[list[Any], Meta(max_length=0)]
+EmptyList = Annotated[list[Any], Meta(max_length=0)]
 
 
 class OutputText(Struct, frozen=True, tag_field="type", tag="output_text"):
     """Some text of an answer."""
 
     text: str
-    annotations: Nothing
+    annotations: EmptyList
     logprobs: list[TokenLogprob]
 
 
@@ -273,7 +273,7 @@ class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
     """Thinking before an answer."""
 
     id: str
-    summary: Nothing
+    summary: EmptyList
     content: list[ReasoningText]
     status: Status
 

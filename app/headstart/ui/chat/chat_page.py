@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from headstart.tools.servers import Offer
+from headstart.tools.servers import ServerTool
 from headstart.ui.chat.comparison import Comparison
 from headstart.ui.chat.empty_page import EmptyPage
 from headstart.ui.chat.live_panel import LivePanel
@@ -189,11 +189,11 @@ class ChatPage(QFrame):
     def show_title(self, title: str) -> None:
         self._title.show_text(title)
 
-    def ask(self, pending: "tuple[Call, Offer | Proposal] | None") -> None:
+    def ask(self, pending: "tuple[Call, ServerTool | Proposal] | None") -> None:
         """Show a call that waits for approval; None hides the question."""
         call, asked = pending or (None, None)
-        self.call.ask((call, asked) if call and isinstance(asked, Offer) else None)
-        proposal = None if asked is None or isinstance(asked, Offer) else asked
+        self.call.ask((call, asked) if call and isinstance(asked, ServerTool) else None)
+        proposal = None if asked is None or isinstance(asked, ServerTool) else asked
         if proposal and self.proposal is None:
             from headstart.ui.workspace.proposal_bar import ProposalBar  # noqa: PLC0415 - few chats have a folder
 

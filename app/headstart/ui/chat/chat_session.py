@@ -30,7 +30,7 @@ from headstart.engine.stats import merge_stats
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.tools.loop import REFUSED, ToolLoop, ToolResult, offering, unknown
-from headstart.tools.servers import Offer
+from headstart.tools.servers import ServerTool
 from headstart.ui import engine_request
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.formatting import decimal, sentences, whole
@@ -123,7 +123,7 @@ class ChatSession(QObject):
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
         self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
-        self.pending_call: tuple[Call, Offer | Proposal] | None = None  # waits for `decide`
+        self.pending_call: tuple[Call, ServerTool | Proposal] | None = None  # waits for `decide`
         self._cancel_call: CancelEvent | None = None  # cancels the tool that runs
         # Tools that need no approval. They are not saved, because a chat can come from somebody else's file.
         self._allowed_tools: set[tuple[str, str]] = set()
@@ -248,7 +248,7 @@ class ChatSession(QObject):
             return
         (call, asked), self.pending_call = self.pending_call, None
         self.approval_needed.emit()
-        if not isinstance(asked, Offer):
+        if not isinstance(asked, ServerTool):
             self._decide_on_folder(call, asked, allowed=allowed, always=always, text=text)
             return
         if always:
@@ -288,7 +288,7 @@ class ChatSession(QObject):
 
     def _temperature(self, settings: Settings) -> float | None:
         """Return the temperature in use: the model's own if it is automatic, None if that is unknown."""
-        own = self._loader.link.facts.sampling if self._loader.link.facts else None
+        own = self._loader.link.model_info.sampling if self._loader.link.model_info else None
         default = own.temperature if own else None
         return default if "temperature" in settings.sampling.automatic else settings.sampling.temperature
 
@@ -451,7 +451,7 @@ class ChatSession(QObject):
             return
         self._wait_for_approval(call, offer, is_approved=offer.key in self._allowed_tools)
 
-    def _wait_for_approval(self, call: Call, asked: "Offer | Proposal", *, is_approved: bool) -> None:
+    def _wait_for_approval(self, call: Call, asked: "ServerTool | Proposal", *, is_approved: bool) -> None:
         self.pending_call = call, asked
         if is_approved:
             self.decide(allowed=True)

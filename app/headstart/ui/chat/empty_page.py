@@ -14,7 +14,7 @@ from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Flow, add, beside, row, scrolled, stacked
+from headstart.ui.widgets.layouts import FlowLayout, add, beside, row, scrolled, stacked
 from headstart.ui.widgets.stylesheet import hide_idle_bar, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
@@ -172,7 +172,7 @@ class EmptyPage(QFrame):
         self.show_project(None)
         self.preset = PresetButton(self)
         self._prompts = QWidget(self)
-        self._flow = Flow(self._prompts, SMALL)
+        self._flow = FlowLayout(self._prompts, SMALL)
         self._lay_out()
 
     def show_model(self, name: str, parameters: int | None = None) -> None:

@@ -67,10 +67,10 @@ class ReadAheadController(QObject):
             self._loader.link.read_ahead(request)
 
     def _can_read_ahead(self) -> bool:
-        choice, facts = self._settings.now.read_ahead, self._loader.link.facts
+        choice, model_info = self._settings.now.read_ahead, self._loader.link.model_info
         if choice == "never" or (choice == "auto" and is_on_battery()):
             return False
-        return self._is_loaded and not self._loader.occupation and facts is not None and not facts.server
+        return self._is_loaded and not self._loader.occupation and model_info is not None and not model_info.server
 
     def _set_request(self, request: ConversationRequest | None) -> None:
         if request != self._request:

@@ -25,7 +25,7 @@ from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.tools.loop import ToolResult
 from headstart.tools.servers import (
-    Offer,
+    ServerTool,
     ToolServer,
     ToolServers,
     default_path,
@@ -80,7 +80,7 @@ class ToolsController(QObject):
         self._stop_event = CancelEvent()
         self._is_on = False
         self.is_starting = False
-        self.offers: tuple[Offer, ...] = ()
+        self.offers: tuple[ServerTool, ...] = ()
         self.names: tuple[str, ...] = ()  # of the running servers
         self.errors: tuple[HeadstartError, ...] = ()
         settings.changed.connect(self.follow)
@@ -96,7 +96,7 @@ class ToolsController(QObject):
         clock = server_of("", example())
         return tuple(server.name for server in self._servers.running if replace(server, name="") != clock)
 
-    def offer(self, name: str) -> Offer | None:
+    def offer(self, name: str) -> ServerTool | None:
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
     @Slot(object)
@@ -115,7 +115,7 @@ class ToolsController(QObject):
         """Read the file of servers again, and start those that do not run."""
         self._start(failed=True)
 
-    def call(self, offer: Offer, arguments: str, cancel: CancelEvent, done: Callable[[ToolResult], None]) -> None:
+    def call(self, offer: ServerTool, arguments: str, cancel: CancelEvent, done: Callable[[ToolResult], None]) -> None:
         """Call a tool in the background; `done` gets the result."""
 
         def end(result: ToolResult) -> None:
@@ -126,7 +126,7 @@ class ToolsController(QObject):
         self._run(partial(self._servers.call, offer, arguments, cancel), end)
 
     def probe(
-        self, server: ToolServer, on_tools: Callable[[tuple[Offer, ...]], None], on_fault: Callable[[str], None]
+        self, server: ToolServer, on_tools: Callable[[tuple[ServerTool, ...]], None], on_fault: Callable[[str], None]
     ) -> None:
         """Start a server in the background, to see its tools, and end it."""
         task = BackgroundTask(lambda _task: self._servers.probe(server, self._stop_event), self)
@@ -202,7 +202,7 @@ class CallBar(QFrame):
         """The question; empty if hidden."""
         return "" if self.isHidden() else self._question.text()
 
-    def ask(self, pending: tuple[Call, Offer] | None) -> None:
+    def ask(self, pending: tuple[Call, ServerTool] | None) -> None:
         """Ask about a call; None hides the bar."""
         self.setVisible(pending is not None)
         if pending is None:
@@ -265,7 +265,7 @@ class ServerDialog(Dialog):
         return {**{key: value for key, value in edited.items() if value}, **others}
 
     @Slot(object)
-    def show_tools(self, tools: tuple[Offer, ...]) -> None:
+    def show_tools(self, tools: tuple[ServerTool, ...]) -> None:
         """Show that the server works."""
         names = listed(offer.tool.name for offer in tools)
         words = self.tr("It works. Its tools: {}").format(names) if tools else self.tr("It works, but has no tools.")

@@ -19,7 +19,7 @@ from headstart.ui.formatting import decimal, whole
 from headstart.ui.line_process import LineProcess
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
-from headstart.ui.widgets.layouts import Flow, beside, set_margins
+from headstart.ui.widgets.layouts import FlowLayout, beside, set_margins
 from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
@@ -113,7 +113,7 @@ class AttachmentTray(QWidget):
         self._readers: dict[DocumentReader, AttachmentChip] = {}
         self._refused: list[str] = []  # sentences on the files that were chosen with those that are being read
         self._missing_model = ""  # for the last of them
-        self._flow = Flow(self, TINY)
+        self._flow = FlowLayout(self, TINY)
         self.hide()
 
     @property

@@ -552,7 +552,7 @@ class TokenCounter(QObject):
 
     def count_for_sending(self, request: ConversationRequest, attached: tuple[Attachment, ...], then: Callback) -> None:
         """Call `then` with the count of exactly this request, or with None if it cannot be counted in time."""
-        if not self._link.facts or self._is_remote() or not self._is_exact:
+        if not self._link.model_info or self._is_remote() or not self._is_exact:
             then(None)
         elif self._last_count and self._last_count.request == request:
             then(self._last_count)
@@ -565,9 +565,9 @@ class TokenCounter(QObject):
 
     def is_too_long(self, request: ConversationRequest, settings: Settings) -> bool:
         """Return whether a request is too long for the context even at the largest number of bytes per token."""
-        facts = self._link.facts
-        is_known = facts and (facts.server or self._is_exact)
-        context = facts.context if facts and is_known else settings.context or DEFAULT_CONTEXT
+        model_info = self._link.model_info
+        is_known = model_info and (model_info.server or self._is_exact)
+        context = model_info.context if model_info and is_known else settings.context or DEFAULT_CONTEXT
         length = sum(len(message.content.encode(errors="replace")) for message in request.messages)
         return bool(context) and length > context * _MAX_TOKEN_BYTES
 
@@ -583,7 +583,7 @@ class TokenCounter(QObject):
         self._link.disconnect(self)
 
     def _is_remote(self) -> bool:
-        return bool(self._link.facts and self._link.facts.server)
+        return bool(self._link.model_info and self._link.model_info.server)
 
     @Slot()
     def _on_loaded(self) -> None:

@@ -196,10 +196,10 @@ class ServerController(QObject):
             self._set(ServerState.STARTING, self._loader.progress)
 
     @Slot(object)
-    def _on_loaded(self, facts: ModelInfo) -> None:
+    def _on_loaded(self, model_info: ModelInfo) -> None:
         if not self.state.is_on:
             return
-        if facts.server:
+        if model_info.server:
             self._end(self.tr("The window has changed to a model on another computer, so the server ended."))
         else:
             self._serve(self._loader.settings)

@@ -398,6 +398,6 @@ def _copy_into_library(folder: Path, task: BackgroundTask) -> str:
         return not task.is_cancelled
 
     try:
-        return import_folder.take_in(folder, should_continue)
+        return import_folder.import_model(folder, should_continue)
     except import_folder.Stopped:
         return ""

@@ -115,7 +115,7 @@ def good_at(recipe: CatalogueEntry) -> str:
     return words
 
 
-def facts(recipe: CatalogueEntry, free: int) -> str:
+def cost_text(recipe: CatalogueEntry, free: int) -> str:
     """Return sentences on a model's cost. `free`: the bytes of memory that a model can take; 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
@@ -180,7 +180,7 @@ class RecipeRow(QWidget):
         """Show whether the model fits into `free` bytes of memory; 0 is unknown."""
         self.fits = not free or self.recipe.memory <= free
         self._recommended.setVisible(self.recipe == recommended(free))
-        self._about.setText(f"{good_at(self.recipe)}\n{facts(self.recipe, free)}")
+        self._about.setText(f"{good_at(self.recipe)}\n{cost_text(self.recipe, free)}")
         untested = "" if self.recipe.checked == _TESTED else self.tr("Not tried by Headstart's own tests.")
         self._about.setToolTip(untested)
         smaller = self.tr("With 4 bits: {} on the disk, faster and a little less exact").format(

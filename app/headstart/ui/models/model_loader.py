@@ -112,7 +112,7 @@ class ModelLoader(QObject):
     @property
     def is_ready(self) -> bool:
         """True if a model is loaded."""
-        return self.link.facts is not None
+        return self.link.model_info is not None
 
     @property
     def progress(self) -> str:
@@ -139,7 +139,7 @@ class ModelLoader(QObject):
 
     def info(self, settings: Settings) -> ModelInfo | None:
         """Return the information about the loaded model; None unless these settings choose it."""
-        return self.link.facts if self.has_loaded(settings) else None
+        return self.link.model_info if self.has_loaded(settings) else None
 
     def unavailable_reason(self, settings: Settings) -> str:
         """Return why the engine cannot be used for a measurement; "" if it can."""
@@ -213,7 +213,7 @@ class ModelLoader(QObject):
         self.loading.end()
 
     @Slot(object)
-    def _on_loaded(self, _facts: ModelInfo) -> None:
+    def _on_loaded(self, _model_info: ModelInfo) -> None:
         self._options = self._options or self._crashed_options
         self._end()
         self.changed.emit()

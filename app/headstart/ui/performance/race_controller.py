@@ -244,15 +244,15 @@ class RaceController(EngineJob):
 
     def _setting_text(self) -> str:
         """Return which models and settings raced, with remarks for the user."""
-        facts = self._link.facts
-        assert facts
+        model_info = self._link.model_info
+        assert model_info
         guessing = self.tr("earlier text")
-        if facts.draft or facts.head:
-            guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
+        if model_info.draft or model_info.head:
+            guessing = self.tr("a draft model") if model_info.draft else self.tr("a draft head")
         words = self.tr("{model} on {device}, speed-up by {guessing}").format(
-            model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
+            model=self._loader.name(self._settings()), guessing=guessing, device=model_info.device
         )
-        return ". ".join([words, *map(translate_error, facts.notes)])
+        return ". ".join([words, *map(translate_error, model_info.notes)])
 
     @Slot()
     def _on_replay(self) -> None:

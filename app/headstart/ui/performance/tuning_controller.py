@@ -115,7 +115,7 @@ class TuningController(EngineJob):
             return
         self._loader.unload()  # tuning needs its memory
         is_placed = Unset.DEVICE not in loadable.options.unset
-        request = TuneRequest(loadable.options, drafts, placed=is_placed, seconds=float(self._seconds))
+        request = TuneRequest(loadable.options, drafts, is_device_chosen=is_placed, seconds=float(self._seconds))
         self._clock.start()
         self._tick.start()
         self._ticket = self._link.tune(request)

@@ -67,8 +67,8 @@ class TitleController(QObject):
 
     @Slot()
     def _on_pause(self) -> None:
-        choice, facts = self._settings.now.chat_titles, self._loader.link.facts
-        if choice == "never" or (choice == "auto" and is_on_battery()) or facts is None or facts.server:
+        choice, model_info = self._settings.now.chat_titles, self._loader.link.model_info
+        if choice == "never" or (choice == "auto" and is_on_battery()) or model_info is None or model_info.server:
             self._cancel_all()
         elif self._loader.occupation:
             self._pause.start()

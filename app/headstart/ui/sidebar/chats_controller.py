@@ -497,9 +497,9 @@ class ChatsController(QObject):
 
     def _list_chats(self) -> tuple[Chat, ...]:
         if self._place is ChatPlace.BIN:
-            return self._store.chats(deleted=True, most=self._limit)
+            return self._store.chats(deleted=True, limit=self._limit)
         is_archive = self._place is ChatPlace.ARCHIVE
-        return self._store.chats(archived=is_archive, tag=self._tag, project=self._project, most=self._limit)
+        return self._store.chats(archived=is_archive, tag=self._tag, project=self._project, limit=self._limit)
 
     def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
         def take_back() -> None:

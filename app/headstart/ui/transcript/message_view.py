@@ -42,7 +42,7 @@ from headstart.ui.transcript.text_view import TextView
 from headstart.ui.widgets.focus import mark_as_last, paint_ring
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.widgets.layouts import Flow, beside
+from headstart.ui.widgets.layouts import FlowLayout, beside
 from headstart.ui.widgets.menus import Menu, TextPopup
 from headstart.ui.widgets.stylesheet import set_style_class, sheet
 from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme, scaled
@@ -304,7 +304,7 @@ class SourceList(QWidget):
     def __init__(self, on_click: Callable[[int], None], parent: QWidget) -> None:
         super().__init__(parent)
         self._on_click = on_click
-        self._flow = Flow(self, TINY)
+        self._flow = FlowLayout(self, TINY)
         self._buttons: list[QToolButton] = []
         self._labels: list[QLabel] = []
         self._sources: Sequence[PassageSource] = ()

@@ -44,7 +44,7 @@ from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current, scaled
 
 
-class Flow(QLayout):
+class FlowLayout(QLayout):
     """A layout that wraps like words; `spacing` separates items and lines."""
 
     def __init__(self, parent: QWidget, spacing: int) -> None:
@@ -202,7 +202,7 @@ def add(box: QBoxLayout, *parts: Part, growing: Part | None = None) -> None:
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
     """Create a row that wraps."""
     row = QWidget(parent)
-    flow = Flow(row, MEDIUM)
+    flow = FlowLayout(row, MEDIUM)
     for widget in widgets:
         flow.addWidget(widget)
     return row

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from headstart.engine.origins import MARKED, ORIGINS, Origin
 from headstart.ui.translation import translate_error
-from headstart.ui.widgets.layouts import Flow
+from headstart.ui.widgets.layouts import FlowLayout
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, SMALL, origin_format
 
@@ -61,7 +61,7 @@ class Legend(QWidget):
         self._origins: set[str] = set()
         self.show_origins(())
         inner = QWidget(self)
-        flow = Flow(inner, SMALL)
+        flow = FlowLayout(inner, SMALL)
         for part in (self._lead, *self._swatches):
             flow.addWidget(part)
         row = QHBoxLayout(self)

@@ -165,7 +165,7 @@ class ModelInUse(QObject):
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str, str]:
         """Return the name, details for the tooltip, and what remains to be loaded, in full and in brief."""
-        session, loader, facts = self._chats.current, self._loader, self._loader.link.facts
+        session, loader, model_info = self._chats.current, self._loader, self._loader.link.model_info
         if loader.status:
             return loader.status, loader.progress, "", ""
         if loader.fault:
@@ -173,31 +173,31 @@ class ModelInUse(QObject):
         name = loader.name(session.settings) if session else ""
         if not name:
             return self.tr("No model"), "", "", ""
-        if not facts or not is_loaded:
-            tip = self.tr("{} is in memory.").format(loader.model) if facts else self.tr("No model is in memory.")
+        if not model_info or not is_loaded:
+            tip = self.tr("{} is in memory.").format(loader.model) if model_info else self.tr("No model is in memory.")
             return name, tip, self.tr("loads with the next message"), self.tr("not loaded")
-        if facts.server:
-            words = self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
+        if model_info.server:
+            words = self.tr("{model} of the server {server}").format(model=model_info.model, server=model_info.server)
             return name, words, "", ""
-        guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
-        guessing += [self.tr("draft head")] if facts.head else []
+        guessing = [self.tr("draft model {}").format(model_info.draft)] if model_info.draft else []
+        guessing += [self.tr("draft head")] if model_info.head else []
         guessing = guessing or [self.tr("earlier text")]
         words = self.tr("{model} on {device}, speed-up by {guessing}").format(
-            model=facts.model, device=facts.device, guessing=listed(guessing)
+            model=model_info.model, device=model_info.device, guessing=listed(guessing)
         )
-        engine = titled(title("engine"), label("engine", facts.engine))
+        engine = titled(title("engine"), label("engine", model_info.engine))
         entry = self._entry()
         checking = (
             [self.tr("It is being checked in the background.")] if entry and self._check.name == entry.name else []
         )
-        return name, "\n".join((words, engine, *checking, *map(translate_error, facts.notes))), "", ""
+        return name, "\n".join((words, engine, *checking, *map(translate_error, model_info.notes))), "", ""
 
     def _thinks(self) -> bool | None:
         """Return whether the model thinks with the settings of the open chat; None if it has no switch."""
-        session, facts = self._chats.current, self._loader.link.facts
-        if not (session and facts and facts.thinking and facts.thinking.can_switch):
+        session, model_info = self._chats.current, self._loader.link.model_info
+        if not (session and model_info and model_info.thinking and model_info.thinking.can_switch):
             return None
-        return facts.thinking.by_default if session.settings.think is None else session.settings.think
+        return model_info.thinking.by_default if session.settings.think is None else session.settings.think
 
     def _entry(self) -> library.Model | library.Pair | None:
         """Return the installed model of the open chat."""
@@ -218,9 +218,9 @@ class ModelInUse(QObject):
         self._window.chat.notice.retract(Cause.MODEL)
 
     @Slot(object)
-    def _show_slowness(self, facts: ModelInfo) -> None:
+    def _show_slowness(self, model_info: ModelInfo) -> None:
         """Say that answers are slower than they could be: above the message box, and on the card of the model."""
-        sentence = translate_error(facts.slowness) if facts.slowness else ""
+        sentence = translate_error(model_info.slowness) if model_info.slowness else ""
         notice = self._window.chat.notice
         self._models.show_slowness(self._loader.model, sentence)
         if sentence and not notice.text:  # an error, or a message that is edited, stays
@@ -243,7 +243,7 @@ class ModelInUse(QObject):
         last = session.path[-1] if session and session.path else None
         if last and last.stats.get(NOTICE) == sentence:
             return
-        if link.is_restarting or link.facts:
+        if link.is_restarting or link.model_info:
             self._window.chat.notice.say(sentence, bad=True, cause=Cause.MODEL)
         else:
             self._on_refused(sentence, can_insist=False)

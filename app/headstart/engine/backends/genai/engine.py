@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headstart.engine.answer_writer import AnswerWriter, ModelText
-from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, configuration, make_blueprint
+from headstart.engine.backends.genai.pipelines import (
+    NPU,
+    Batch,
+    Blueprint,
+    PipelineKind,
+    Writer,
+    configuration,
+    make_blueprint,
+)
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     ConversationRequest,
@@ -56,7 +64,7 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
     """Load models. Raises BrokenModelError, DeviceError, MemoryBudgetError and SettingsError."""
     options = resolved.options
     models = tuple(spec.manifest for spec, _ in resolved.models)
-    longest_prompt = None
+    max_prompt_tokens = None
     for manifest in models:
         if manifest.precision.keeps_blocks:
             raise SettingsError(
@@ -68,18 +76,18 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
     if NPU in (devices.kind(device) for _, device in resolved.models):
         _require_for_npu(models, options)
         context = npu_context(models[0], options.context)
-        options, longest_prompt = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
+        options, max_prompt_tokens = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
         resolved = replace(resolved, options=options)
     # It runs no head of ours, and writes one answer at a time.
     memory.require(replace(resolved, head=None, options=replace(options, parallel=1)), is_own=False)
     verified = [loading.verify_files(spec, device) for spec, device in resolved.models]
     context = memory.context_of(models[0], options.context)
-    if longest_prompt is None:
+    if max_prompt_tokens is None:
         blueprint = make_blueprint(options, verified, room=_GUESSES + _cache_room(models, options))
     else:
-        compiled = {"MAX_PROMPT_LEN": longest_prompt, "MIN_RESPONSE_LEN": context - longest_prompt}
+        compiled = {"MAX_PROMPT_LEN": max_prompt_tokens, "MIN_RESPONSE_LEN": context - max_prompt_tokens}
         blueprint = Blueprint(options, compiled, compiled)
-    engine = GenaiEngine(models, blueprint, read_tokenizer(options.target), context, longest_prompt)
+    engine = GenaiEngine(models, blueprint, read_tokenizer(options.target), context, max_prompt_tokens)
     engine.prepare()
     return engine
 
@@ -88,14 +96,14 @@ def load(resolved: ResolvedOptions) -> "GenaiEngine":
 class Guessing:
     """One kind of guessing, with its settings by GenAI's names."""
 
-    way: Way
+    kind: PipelineKind
     settings: Mapping[str, int] = field(default_factory=dict)
     max_guesses: int = 0  # checked in a round
 
     @property
     def origin(self) -> Origin:
         """The origin of accepted tokens."""
-        return {Way.PLAIN: Origin.TARGET, Way.LOOKUP: Origin.NGRAM}.get(self.way, Origin.DRAFT)
+        return {PipelineKind.PLAIN: Origin.TARGET, PipelineKind.LOOKUP: Origin.NGRAM}.get(self.kind, Origin.DRAFT)
 
 
 @dataclass
@@ -127,8 +135,8 @@ class GenAIAnswer:
         """
         ids = [token for token in batch.tokens if token not in self.writer.stop_ids]
         timing = Timing(verify_ms=batch.milliseconds)
-        if self.guessing.way is Way.PLAIN or not self.has_rounds:
-            origin = Origin.TARGET if self.guessing.way is Way.PLAIN else Origin.UNKNOWN
+        if self.guessing.kind is PipelineKind.PLAIN or not self.has_rounds:
+            origin = Origin.TARGET if self.guessing.kind is PipelineKind.PLAIN else Origin.UNKNOWN
             return Round(tuple(Token(token, origin) for token in ids), 0, 0, origin, timing)
         accepted, written = max(0, len(batch.tokens) - 1), self.writer.num_written
         drafted = min(self.guessing.max_guesses, self.max_tokens - written - 1) if written else 0
@@ -155,11 +163,11 @@ class GenaiEngine:
         blueprint: Blueprint,
         tokenizer: Tokenizer,
         context: int,
-        longest_prompt: int | None = None,
+        max_prompt_tokens: int | None = None,
     ) -> None:
         """Create an engine without a pipeline. `models` are the target, then the draft.
 
-        `longest_prompt` is the number of tokens that an NPU is compiled for.
+        `max_prompt_tokens` is the number of tokens that an NPU is compiled for.
         """
         self.models = models
         self.context = context
@@ -167,9 +175,15 @@ class GenaiEngine:
         self._text = ModelText.read(tokenizer, models[0], models[0].tokenizer.vocabulary)
         self.sampling = self._text.sampling
         self._blueprint = blueprint
-        self._longest_prompt = longest_prompt
-        self._drafting = Way.PLAIN if len(models) == 1 else Way.EAGLE if models[-1].is_eagle else Way.DRAFT
-        self._writer: tuple[Way, Writer] | None = None
+        self._max_prompt_tokens = max_prompt_tokens
+        self._drafting = (
+            PipelineKind.PLAIN
+            if len(models) == 1
+            else PipelineKind.EAGLE
+            if models[-1].is_eagle
+            else PipelineKind.DRAFT
+        )
+        self._writer: tuple[PipelineKind, Writer] | None = None
 
     def prepare(self) -> None:
         """Build the pipeline for a usual request. Raises DeviceError."""
@@ -198,7 +212,7 @@ class GenaiEngine:
 
     def begin(self, request: GenerationRequest) -> GenAIAnswer:
         """Return a new answer. Raises what `generate` raises before the first token."""
-        chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
+        chosen = guessing(request, self._drafting, npu=self._max_prompt_tokens is not None)
         writer = AnswerWriter(request, self._text, self.context)
         self._require_compiled(len(writer.prompt))
         left = self.context - len(writer.prompt)
@@ -209,7 +223,7 @@ class GenaiEngine:
 
     def _batches(self, answer: GenAIAnswer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """Yield the batches of an answer. A pipeline that failed is dropped: it might silently stop guessing."""
-        writer = self._writer_for(answer.guessing.way)
+        writer = self._writer_for(answer.guessing.kind)
         answer.has_rounds = writer.has_rounds
         try:
             yield from writer.write(answer.writer.prompt, answer.config, cancel)
@@ -217,33 +231,33 @@ class GenaiEngine:
             self._writer = None
             raise
 
-    def _writer_for(self, way: Way) -> Writer:
-        if self._writer is None or self._writer[0] is not way:
+    def _writer_for(self, kind: PipelineKind) -> Writer:
+        if self._writer is None or self._writer[0] is not kind:
             self._writer = None  # free its memory before the next one is built
-            self._writer = (way, self._blueprint.build(way))
+            self._writer = (kind, self._blueprint.build(kind))
         return self._writer[1]
 
     def _require_compiled(self, count: int) -> None:
         """Raise ContextOverflowError if a prompt of `count` tokens is longer than an NPU was compiled for."""
-        if self._longest_prompt is not None and count > self._longest_prompt:
+        if self._max_prompt_tokens is not None and count > self._max_prompt_tokens:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the NPU was compiled for prompts of at most "
                 "{prompt}: start a new chat, shorten the text, or load it with a longer --context.",
                 count=count,
-                prompt=self._longest_prompt,
+                prompt=self._max_prompt_tokens,
             )
 
 
-def guessing(request: GenerationRequest, drafting: Way, *, npu: bool) -> Guessing:
+def guessing(request: GenerationRequest, drafting: PipelineKind, *, npu: bool) -> Guessing:
     """Return the settings for guessing of a request; `drafting`: the kind of the loaded draft.
 
     Raises SettingsError, with a remedy, for what GenAI does wrong.
     """
     _require_simple(request)
     speculation = request.speculation
-    way = _way(speculation, drafting)
-    if way is Way.PLAIN:
-        return Guessing(way)
+    kind = _kind(speculation, drafting)
+    if kind is PipelineKind.PLAIN:
+        return Guessing(kind)
     if speculation.assistant_confidence_threshold is not None:
         raise SettingsError(
             "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one "
@@ -253,17 +267,17 @@ def guessing(request: GenerationRequest, drafting: Way, *, npu: bool) -> Guessin
     if speculation.acceptance_threshold < 1.0:
         raise SettingsError("OpenVINO GenAI has no acceptance threshold: {ours}.", ours=_REMEDY)
     length = speculation.num_assistant_tokens or _USUAL_LENGTH
-    if way is Way.LOOKUP:
+    if kind is PipelineKind.LOOKUP:
         if npu:
             raise SettingsError("An NPU takes no guesses from the text: use a draft model, or --speculation off.")
-        return Guessing(way, {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}, length)
+        return Guessing(kind, {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}, length)
     if request.sampling.temperature > 0.0:
         raise SettingsError(
             "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue "
             "4190): {ours}, --temperature 0 or --speculation off.",
             ours=_REMEDY,
         )
-    return Guessing(way, {"num_assistant_tokens": length}, length)
+    return Guessing(kind, {"num_assistant_tokens": length}, length)
 
 
 def _require_simple(request: GenerationRequest) -> None:
@@ -273,7 +287,7 @@ def _require_simple(request: GenerationRequest) -> None:
             "{ours}, or --repetition-penalty.",
             ours=_REMEDY,
         )
-    if request.likeliest is not None:
+    if request.top_logprobs is not None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_REMEDY
         )
@@ -286,13 +300,13 @@ def _require_simple(request: GenerationRequest) -> None:
         )
 
 
-def _way(speculation: Speculation, drafting: Way) -> Way:
+def _kind(speculation: Speculation, drafting: PipelineKind) -> PipelineKind:
     if speculation.mode is Mode.OFF:
-        return Way.PLAIN
+        return PipelineKind.PLAIN
     if speculation.drafter not in _DRAFTERS:
         raise SettingsError("OpenVINO GenAI has no drafter {name}: {ours}.", name=speculation.drafter, ours=_REMEDY)
-    if speculation.drafter is Drafter.NGRAM or (drafting is Way.PLAIN and speculation.mode is Mode.FIXED):
-        return Way.LOOKUP
+    if speculation.drafter is Drafter.NGRAM or (drafting is PipelineKind.PLAIN and speculation.mode is Mode.FIXED):
+        return PipelineKind.LOOKUP
     return drafting
 
 

@@ -26,7 +26,7 @@ _ALL = 2**63 - 1
 _ENDS = {"STOP": FinishReason.STOP, "LENGTH": FinishReason.LENGTH}
 
 
-class Way(StrEnum):
+class PipelineKind(StrEnum):
     """The kinds of guessing; each needs a pipeline of its own."""
 
     PLAIN = "plain"
@@ -138,12 +138,12 @@ class Blueprint:
     draft: dict[str, Any]
     room: int = 0  # tokens of this text and of earlier ones in the KV cache; 0: as many as one text needs
 
-    def build(self, way: Way) -> Writer:
+    def build(self, kind: PipelineKind) -> Writer:
         """Build a pipeline for one kind of guessing. Raises DeviceError."""
         options = self.options
-        chosen = self.target | ({"prompt_lookup": True} if way is Way.LOOKUP else {})
+        chosen = self.target | ({"prompt_lookup": True} if kind is PipelineKind.LOOKUP else {})
         try:
-            if way in (Way.DRAFT, Way.EAGLE):
+            if kind in (PipelineKind.DRAFT, PipelineKind.EAGLE):
                 place = options.draft_device or options.device
                 chosen["draft_model"] = openvino_genai().draft_model(str(options.draft), place, **self.draft)
             if devices.kind(options.device) == NPU:
@@ -155,7 +155,7 @@ class Blueprint:
             raise DeviceError(
                 "OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.",
                 name=options.target.name,
-                way=way,
+                way=kind,
                 device=options.device,
                 reason=reason(error),
                 remedy=remedy,

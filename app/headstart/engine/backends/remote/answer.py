@@ -245,8 +245,8 @@ class RemoteAnswer:
         """Note the log-probabilities of a chunk's tokens. Only the start of its first token is known."""
         start = self._length
         for item in (logprobs.content if logprobs else None) or ():
-            likeliest = tuple(map(_likelihood, item.top_logprobs or ()))
-            self._scored.append(Scored(_likelihood(item), start, likeliest))
+            top_logprobs = tuple(map(_likelihood, item.top_logprobs or ()))
+            self._scored.append(Scored(_likelihood(item), start, top_logprobs))
             start = min(start + len(item.token), self._length + len(text))
 
     def _broken_off(self, detail: str) -> RemoteError:

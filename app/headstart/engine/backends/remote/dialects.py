@@ -15,7 +15,7 @@ from headstart.parameters import declared
 Body = dict[str, Any]
 _SAMPLING = tuple(each.field for each in declared(Sampling))
 SUPPORTED = {  # fields of a request; those that only save time may be ignored
-    "messages", "max_new_tokens", "speculation", "stop", "prediction", "schema", "tools", "likeliest",
+    "messages", "max_new_tokens", "speculation", "stop", "prediction", "schema", "tools", "top_logprobs",
     "stop_on_repetition", "keep", "thinking", "thinking_budget", "effort",
 }  # fmt: skip
 _NUM_DRAFT, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
@@ -87,8 +87,8 @@ def body_of(request: ConversationRequest, model: str) -> Body:
     if request.schema:
         form = {"name": "answer", "schema": json.loads(request.schema), "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    if request.likeliest is not None:
-        body |= {"logprobs": True, "top_logprobs": request.likeliest}
+    if request.top_logprobs is not None:
+        body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
     if request.messages[-1].role == "assistant":  # vLLM needs this to continue an answer; llama.cpp does not
         body |= {"continue_final_message": True, "add_generation_prompt": False}
     if request.speculation.mode is not Mode.OFF:  # OpenVINO Model Server's names; other servers have none

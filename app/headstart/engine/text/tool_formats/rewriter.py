@@ -13,11 +13,11 @@ class Rewriter:
     """A converter of one answer, piece by piece. It holds back only what may be a call; other text passes unchanged."""
 
     def __init__(
-        self, format_: CallFormat, tools: Sequence[Tool], most: int, marks: Mapping[int, str] | None = None
+        self, format_: CallFormat, tools: Sequence[Tool], max_calls: int, marks: Mapping[int, str] | None = None
     ) -> None:
-        """`tools` may be called, `most` times in all. `marks`: texts of tokens that decoded text does not show."""
+        """`tools` may be called, `max_calls` times in all. `marks`: texts of tokens that decoded text does not show."""
         self.marks = marks or {}
-        self._format, self._tools, self._most = format_, tools, most
+        self._format, self._tools, self._max_calls = format_, tools, max_calls
         self.is_done = False  # no further call may come: the answer has them all, or repeats one
         self.taken = 0  # characters of the answer that are not held back
         self._held = ""
@@ -90,9 +90,9 @@ class Rewriter:
         self._is_start = bool(self._format.bare)
         before = len(self._calls)
         for call in found.calls:
-            self.is_done = call in self._calls or len(self._calls) == self._most
+            self.is_done = call in self._calls or len(self._calls) == self._max_calls
             if self.is_done:
                 break
             self._calls.append(call)
-        self.is_done |= found.is_last or len(self._calls) == self._most
+        self.is_done |= found.is_last or len(self._calls) == self._max_calls
         return "\n".join(map(written_call, self._calls[before:]))
