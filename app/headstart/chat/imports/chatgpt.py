@@ -1,9 +1,7 @@
 """The conversations.json of ChatGPT, of every age. Its format is not documented."""
 
 import re
-import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from headstart.chat.conversation import Attachment
 from headstart.chat.imports.tree import (
@@ -15,16 +13,13 @@ from headstart.chat.imports.tree import (
     LeftOut,
     MessageNode,
     Part,
+    Record,
     Result,
     Thought,
     attached,
     bundle,
     entries_with,
-    key_of,
     listing,
-    mapping,
-    seconds,
-    text_of,
 )
 from headstart.chat.json_chats import Bundle
 from headstart.errors import Translatable
@@ -38,93 +33,86 @@ def _entries(content: object) -> Sequence[object] | None:
     return entries_with(content, _is_chat)
 
 
-def _is_chat(entry: Mapping[str, Any]) -> bool:
+def _is_chat(entry: Record) -> bool:
     return isinstance(entry.get("mapping"), Mapping | list) or isinstance(entry.get("linear_conversation"), list)
 
 
-def _read(entry: object, left_out: LeftOut) -> Bundle | None:
-    chat = mapping(entry)
+def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
     if not _is_chat(chat):
         return None
-    created = seconds(chat.get("create_time")) or round(time.time(), 3)
-    default = text_of(chat.get("default_model_slug"))
+    default = chat.text("default_model_slug")
     nodes = chat.get("mapping") or chat.get("linear_conversation")
     keyed = nodes.items() if isinstance(nodes, Mapping) else [(None, node) for node in listing(nodes)]
     return bundle(
-        [_node(key, mapping(node), default, left_out) for key, node in keyed],
-        key_of(chat.get("current_node")),
-        text_of(chat.get("title")),
-        created=created,
-        updated=seconds(chat.get("update_time")) or created,
-        archived=chat.get("is_archived") is True,
-        pinned=chat.get("is_starred") is True or bool(chat.get("pinned_time")),
-        source=text_of(chat.get("conversation_id")) or text_of(chat.get("id")),
+        [_node(key, Record(node), default, left_out) for key, node in keyed],
+        chat.key("current_node"),
+        chat.text("title"),
+        created=chat.seconds("create_time"),
+        updated=chat.seconds("update_time"),
+        archived=chat.is_true("is_archived"),
+        pinned=chat.is_true("is_starred") or bool(chat.get("pinned_time")),
+        source=chat.text("conversation_id", "id"),
     )
 
 
-def _node(key: str | None, node: Mapping[str, Any], default_model: str, left_out: LeftOut) -> MessageNode:
-    message = mapping(node.get("message"))
-    metadata = mapping(message.get("metadata"))
-    role = text_of(mapping(message.get("author")).get("role")) or text_of(message.get("role"))
-    own_key = key or key_of(node.get("id")) or key_of(message.get("id")) or f"unnamed {id(node)}"
-    parent = key_of(node.get("parent")) or key_of(metadata.get("parent_id"))
-    children = tuple(child for child in listing(node.get("children")) if isinstance(child, str))
+def _node(key: str | None, node: Record, default_model: str, left_out: LeftOut) -> MessageNode:
+    message = node.record("message")
+    metadata = message.record("metadata")
+    role = message.record("author").text("role") or message.text("role")
+    own_key = key or node.key("id") or message.key("id") or f"unnamed {id(node)}"
+    parent = node.key("parent") or metadata.key("parent_id")
+    children = node.keys("children")
     parts = _parts(role, message, left_out)
     files: tuple[Attachment, ...] = ()
     if role in ("user", "assistant"):
-        named = [mapping(file) for file in listing(metadata.get("attachments"))]
-        files = attached([(text_of(file.get("name")), "") for file in named], left_out)
-    if metadata.get("is_visually_hidden_from_user") is True and role != "system":
+        files = attached([(file.text("name"), "") for file in metadata.records("attachments")], left_out)
+    if metadata.is_true("is_visually_hidden_from_user") and role != "system":
         left_out.add(HIDDEN, 1 if parts else 0)
         return MessageNode(own_key, parent, "", children=children)
-    model = text_of(metadata.get("model_slug")) or default_model
-    when = seconds(message.get("create_time"))
-    return MessageNode(own_key, parent, role, parts, when, model, files, children)
+    model = metadata.text("model_slug") or default_model
+    return MessageNode(own_key, parent, role, parts, message.seconds("create_time"), model, files, children)
 
 
-def _parts(role: str, message: Mapping[str, Any], left_out: LeftOut) -> tuple[Part, ...]:
+def _parts(role: str, message: Record, left_out: LeftOut) -> tuple[Part, ...]:
     """Return the parts of a message. A part of an unknown kind without text is counted in `left_out`."""
-    content = message.get("content")
-    if isinstance(content, str):
-        content = {"content_type": "text", "parts": [content]}
-    content = mapping(content)
-    kind = text_of(content.get("content_type")) or "text"
+    whole = message.get("content")
+    content = Record({"content_type": "text", "parts": [whole]} if isinstance(whole, str) else whole)
+    kind = content.text("content_type") or "text"
     if kind in _OF_THE_PROGRAM or (kind in ("thoughts", "reasoning_recap") and role == "assistant"):
         return _thoughts(content)
-    text = _text(kind, content, mapping(message.get("metadata")), left_out)
+    text = _text(kind, content, message.record("metadata"), left_out)
     if not text.strip():
         if kind not in ("text", "code", "multimodal_text", "execution_output", "tether_browsing_display") and content:
             left_out.add(Translatable("messages of the unknown kind {kind}", kind=kind[:40]))
         return ()
-    recipient = text_of(message.get("recipient"))
+    recipient = message.text("recipient")
     if role == "assistant" and recipient not in _FOR_READERS:
         return (ImportedCall(recipient, text),)
     if role == "tool":
-        name = text_of(mapping(message.get("author")).get("name"))
-        return (Result(text, name=name, failed=kind == "system_error"),)
+        return (Result(text, name=message.record("author").text("name"), failed=kind == "system_error"),)
     if kind == "code":
-        language = text_of(content.get("language"))
+        language = content.text("language")
         return (f"```{'' if language == 'unknown' else language}\n{text}\n```",)
     return (text,)
 
 
-def _thoughts(content: Mapping[str, Any]) -> tuple[Part, ...]:
+def _thoughts(content: Record) -> tuple[Part, ...]:
     """Return the thoughts of a node, each under its summary, without the time that they took."""
     texts: list[str] = []
-    for thought in map(mapping, listing(content.get("thoughts"))):
-        summary = text_of(thought.get("summary"))
-        texts += [f"**{summary}**" if summary else "", text_of(thought.get("content"))]
+    for thought in content.records("thoughts"):
+        summary = thought.text("summary")
+        texts += [f"**{summary}**" if summary else "", thought.text("content")]
     return tuple(Thought(text) for text in texts if text)
 
 
-def _text(kind: str, content: Mapping[str, Any], metadata: Mapping[str, Any], left_out: LeftOut) -> str:
+def _text(kind: str, content: Record, metadata: Record, left_out: LeftOut) -> str:
     if kind == "user_editable_context":  # what you told of yourself
-        return "\n\n".join(filter(None, (text_of(content.get(key)) for key in ("user_profile", "user_instructions"))))
+        return "\n\n".join(filter(None, map(content.text, ("user_profile", "user_instructions"))))
     if kind == "tether_quote":
-        head = " · ".join(filter(None, (text_of(content.get(key)) for key in ("title", "url", "domain"))))
-        return "\n\n".join(filter(None, (head, text_of(content.get("text")))))
-    pieces = [_piece(part, left_out) for part in listing(content.get("parts"))]
-    pieces += [text_of(content.get(key)) for key in ("text", "result", "summary", "content", "name")]
+        head = " · ".join(filter(None, map(content.text, ("title", "url", "domain"))))
+        return "\n\n".join(filter(None, (head, content.text("text"))))
+    pieces = [_piece(part, left_out) for part in content.listing("parts")]
+    pieces += map(content.text, ("text", "result", "summary", "content", "name"))
     return _without_citations("\n\n".join(filter(None, pieces)), metadata)
 
 
@@ -132,7 +120,7 @@ def _piece(part: object, left_out: LeftOut) -> str:
     """Return the text of a part. Images and sounds are counted, and a mark takes their place."""
     if isinstance(part, str):
         return part
-    kind, spoken = text_of(mapping(part).get("content_type")), text_of(mapping(part).get("text"))
+    kind, spoken = Record(part).text("content_type"), Record(part).text("text")
     if spoken:
         return spoken
     name = kind.partition("_")[0]
@@ -142,14 +130,14 @@ def _piece(part: object, left_out: LeftOut) -> str:
     return f"[{'audio' if name == 'real' else name}]" if name else ""
 
 
-def _without_citations(text: str, metadata: Mapping[str, Any]) -> str:
+def _without_citations(text: str, metadata: Record) -> str:
     """Replace citation marks by the links of their sources."""
     if not re.search("[\ue200-\ue2ff]", text):
         return text
-    for reference in map(mapping, listing(metadata.get("content_references"))):
-        mark, words = text_of(reference.get("matched_text")), text_of(reference.get("alt"))
+    for reference in metadata.records("content_references"):
+        mark = reference.text("matched_text")
         if "\ue200" in mark:
-            text = text.replace(mark, words)
+            text = text.replace(mark, reference.text("alt"))
     return _CITATION.sub("", text)
 
 

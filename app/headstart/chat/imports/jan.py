@@ -1,27 +1,24 @@
 """The threads of Jan: a messages.jsonl and a thread.json in a folder each."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headstart.chat.imports.tree import (
-    IMAGES,
     ForeignProgram,
     ImportedCall,
     LeftOut,
     MessageNode,
     Part,
+    Record,
     Thought,
     attached,
     bundle,
+    joined,
     key_of,
     listing,
-    mapping,
-    seconds,
-    text_of,
+    records,
+    times_of,
 )
 from headstart.chat.json_chats import Bundle
-from headstart.errors import Translatable
 
 MESSAGES, THREAD = "messages.jsonl", "thread.json"
 
@@ -43,75 +40,69 @@ def _entries(content: object) -> Sequence[object] | None:
         return None
     threads: dict[object, list[object]] = {}
     for message in listing(content):
-        threads.setdefault(key_of(mapping(message).get("thread_id")), []).append(message)
+        threads.setdefault(key_of(Record(message).get("thread_id")), []).append(message)
     return [{"thread": {}, "messages": messages} for messages in threads.values()]
 
 
 def _is_thread(content: object) -> bool:
     return any(
-        mapping(message).get("object") == "thread.message" or {"thread_id", "role", "content"} <= set(mapping(message))
-        for message in listing(content)
+        message.get("object") == "thread.message" or all(name in message for name in ("thread_id", "role", "content"))
+        for message in records(content)
     )
 
 
-def _read(entry: object, left_out: LeftOut) -> Bundle | None:
-    thread, messages = mapping(mapping(entry).get("thread")), listing(mapping(entry).get("messages"))
-    assistant = next(map(mapping, listing(thread.get("assistants"))), {})
-    model = text_of(mapping(assistant.get("model")).get("id")) or text_of(mapping(thread.get("model")).get("id"))
-    nodes = [_node(number, mapping(message), model, left_out) for number, message in enumerate(messages)]
-    times = [node.created for node in nodes if node.created is not None]
-    created = seconds(thread.get("created")) or min(times, default=round(time.time(), 3))
-    prompt = text_of(assistant.get("instructions"))
+def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
+    thread = entry.record("thread")
+    assistant = next(iter(thread.records("assistants")), Record(None))
+    model = assistant.record("model").text("id") or thread.record("model").text("id")
+    nodes = [_node(number, message, model, left_out) for number, message in enumerate(entry.records("messages"))]
+    times = times_of(nodes)
     return bundle(
         nodes,
         None,
-        text_of(thread.get("title")),
-        created=created,
-        updated=seconds(thread.get("updated")) or max(times, default=created),
-        pinned=thread.get("isFavorite") is True or mapping(thread.get("metadata")).get("is_favorite") is True,
-        settings={"system_prompt": prompt} if prompt else {},
-        source=text_of(thread.get("id")),
+        thread.text("title"),
+        created=thread.seconds("created") or min(times, default=None),
+        updated=thread.seconds("updated") or max(times, default=None),
+        system_prompt=assistant.text("instructions"),
+        pinned=thread.is_true("isFavorite") or thread.record("metadata").is_true("is_favorite"),
+        source=thread.text("id"),
     )
 
 
-def _node(number: int, message: Mapping[str, Any], model: str, left_out: LeftOut) -> MessageNode:
-    metadata = mapping(message.get("metadata"))
-    named = [mapping(file) for file in listing(message.get("attachments"))]
+def _node(number: int, message: Record, model: str, left_out: LeftOut) -> MessageNode:
+    metadata = message.record("metadata")
     return MessageNode(
-        key_of(message.get("id")) or f"message {number}",
+        message.key("id") or f"message {number}",
         None,
-        text_of(message.get("role")),
-        (*_parts(message.get("content"), left_out), *_calls(metadata.get("tool_calls"))),
-        seconds(message.get("created_at")) or seconds(message.get("created")),
-        text_of(metadata.get("modelId")) or model,
-        attached([(text_of(file.get("name")), "") for file in named], left_out),
+        message.text("role"),
+        (*_parts(message.get("content"), left_out), *_calls(metadata.records("tool_calls"))),
+        message.seconds("created_at", "created"),
+        metadata.text("modelId") or model,
+        attached([(file.text("name"), "") for file in message.records("attachments")], left_out),
     )
 
 
 def _parts(content: object, left_out: LeftOut) -> Iterator[Part]:
     if isinstance(content, str):
         yield content
-    for item in map(mapping, listing(content)):
-        kind, text = text_of(item.get("type")), item.get("text")
-        shown = text_of(text) or text_of(mapping(text).get("value"))
+    for item in records(content):
+        kind = item.text("type")
+        shown = item.text("text") or item.record("text").text("value")
         if kind == "reasoning":
             yield Thought(shown)
         elif shown:
             yield shown
         elif kind.startswith("image"):
-            left_out.add(IMAGES)
-            yield "[image]"
+            yield left_out.image()
         elif kind not in ("text", "tool_call"):
-            left_out.add(Translatable("parts of the unknown kind {kind}", kind=kind[:40]))
+            left_out.add_unknown(kind)
 
 
-def _calls(calls: object) -> Iterator[Part]:
-    for call in map(mapping, listing(calls)):
-        tool, response = mapping(call.get("tool")) or call, mapping(call.get("response"))
-        function = mapping(tool.get("function"))
-        texts = [text_of(mapping(item).get("text")) for item in listing(response.get("content"))]
-        result = "\n\n".join(filter(None, texts)) or text_of(response.get("error"))
-        name = text_of(function.get("name")) or "tool"
+def _calls(calls: Iterable[Record]) -> Iterator[Part]:
+    for call in calls:
+        function, response = (call.record("tool") or call).record("function"), call.record("response")
+        result = joined(response.get("content")) or response.text("error")
+        name = function.text("name") or "tool"
         yield ImportedCall(name, function.get("arguments"), result=result, failed=bool(response.get("error")))
 
 

@@ -1,7 +1,6 @@
 """The conversations of llama.cpp's web interface: JSON of earlier versions, JSON lines of today."""
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,16 +12,14 @@ from headstart.chat.imports.tree import (
     LeftOut,
     MessageNode,
     Part,
+    Record,
     Result,
     Thought,
     attached,
     bundle,
     entries_with,
-    key_of,
-    listing,
-    mapping,
-    seconds,
-    text_of,
+    records,
+    times_of,
 )
 from headstart.chat.json_chats import Bundle
 
@@ -36,7 +33,7 @@ def _entries(content: object) -> Sequence[object] | None:
 
 
 def _is_session(record: object) -> bool:
-    return mapping(record).get("type") == "session" and "currNode" in mapping(record)
+    return Record(record).get("type") == "session" and "currNode" in Record(record)
 
 
 def _sessions(records: list[Any]) -> Iterator[object]:
@@ -47,7 +44,7 @@ def _sessions(records: list[Any]) -> Iterator[object]:
             if conversation:
                 yield conversation
             conversation = {"conv": record, "messages": []}
-        elif conversation and isinstance(mapping(record).get("message"), Mapping):
+        elif conversation and isinstance(Record(record).get("message"), Mapping):
             conversation["messages"].append(record["message"])
         else:
             yield record
@@ -55,47 +52,44 @@ def _sessions(records: list[Any]) -> Iterator[object]:
         yield conversation
 
 
-def _read(entry: object, left_out: LeftOut) -> Bundle | None:
-    conversation, messages = mapping(mapping(entry).get("conv")), mapping(entry).get("messages")
-    if not isinstance(messages, list) or not conversation:
+def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
+    conversation = entry.record("conv")
+    if not isinstance(entry.get("messages"), list) or not conversation:
         return None
-    nodes = [_node(number, mapping(message), left_out) for number, message in enumerate(messages)]
-    times = [node.created for node in nodes if node.created is not None]
-    created = min(times, default=seconds(conversation.get("lastModified")) or round(time.time(), 3))
+    nodes = [_node(number, message, left_out) for number, message in enumerate(entry.records("messages"))]
+    times, modified = times_of(nodes), conversation.seconds("lastModified")
     return bundle(
         nodes,
-        key_of(conversation.get("currNode")),
-        text_of(conversation.get("name")),
-        created=created,
-        updated=seconds(conversation.get("lastModified")) or max(times, default=created),
-        pinned=conversation.get("pinned") is True,
-        source=key_of(conversation.get("id")) or "",
+        conversation.key("currNode"),
+        conversation.text("name"),
+        created=min(times, default=modified),
+        updated=modified or max(times, default=None),
+        pinned=conversation.is_true("pinned"),
+        source=conversation.key("id") or "",
     )
 
 
-def _node(number: int, message: Mapping[str, Any], left_out: LeftOut) -> MessageNode:
-    role = "" if message.get("type") == "root" else text_of(message.get("role"))
+def _node(number: int, message: Record, left_out: LeftOut) -> MessageNode:
+    role = "" if message.get("type") == "root" else message.text("role")
     return MessageNode(
-        key_of(message.get("id")) or f"message {number}",
-        key_of(message.get("parent")),
+        message.key("id") or f"message {number}",
+        message.key("parent"),
         role,
         tuple(_parts(role, message)),
-        seconds(message.get("timestamp")),
-        text_of(message.get("model")),
+        message.seconds("timestamp"),
+        message.text("model"),
         attached(_files(message, left_out), left_out),
-        tuple(key for child in listing(message.get("children")) if (key := key_of(child))),
+        message.keys("children"),
     )
 
 
-def _parts(role: str, message: Mapping[str, Any]) -> Iterator[Part]:
-    text = text_of(message.get("content"))
+def _parts(role: str, message: Record) -> Iterator[Part]:
+    text = message.text("content")
     if role == "tool":
-        yield Result(text, text_of(message.get("toolCallId")))
+        yield Result(text, message.text("toolCallId"))
         return
-    for name in ("reasoningContent", "reasoning_content", "thinking"):
-        if thought := text_of(message.get(name)):
-            yield Thought(thought)
-            break
+    if thought := message.text("reasoningContent", "reasoning_content", "thinking"):
+        yield Thought(thought)
     yield text
     calls = message.get("toolCalls")
     if isinstance(calls, str):
@@ -103,18 +97,18 @@ def _parts(role: str, message: Mapping[str, Any]) -> Iterator[Part]:
             calls = json.loads(calls)
         except (ValueError, RecursionError):
             calls = None
-    for call in map(mapping, listing(calls)):
-        function = mapping(call.get("function"))
-        yield ImportedCall(text_of(function.get("name")) or "tool", function.get("arguments"), text_of(call.get("id")))
+    for call in records(calls):
+        function = call.record("function")
+        yield ImportedCall(function.text("name") or "tool", function.get("arguments"), call.text("id"))
 
 
-def _files(message: Mapping[str, Any], left_out: LeftOut) -> Iterator[tuple[str, str]]:
-    for file in map(mapping, listing(message.get("extra"))):
-        kind = text_of(file.get("type")).lower()
+def _files(message: Record, left_out: LeftOut) -> Iterator[tuple[str, str]]:
+    for file in message.records("extra"):
+        kind = file.text("type").lower()
         if kind in _IMAGES or kind in _RECORDINGS:
             left_out.add(IMAGES if kind in _IMAGES else RECORDINGS)
         else:
-            yield text_of(file.get("name")) or kind, text_of(file.get("content"))
+            yield file.text("name") or kind, file.text("content")
 
 
 PROGRAM = ForeignProgram("llama.cpp", _entries, _read)

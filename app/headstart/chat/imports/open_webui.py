@@ -2,7 +2,6 @@
 
 import html
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,19 +13,17 @@ from headstart.chat.imports.tree import (
     LeftOut,
     MessageNode,
     Part,
+    Record,
     Result,
     Thought,
     attached,
     bundle,
     entries_with,
-    key_of,
-    listing,
-    mapping,
-    seconds,
+    joined,
+    records,
     text_of,
 )
 from headstart.chat.json_chats import Bundle
-from headstart.errors import Translatable
 
 # Thinking and calls of tools stand in the text of an answer; `done` tells them from HTML that a model wrote.
 _DETAILS = re.compile(
@@ -38,87 +35,77 @@ _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
 def _entries(content: object) -> Sequence[object] | None:
-    return entries_with(content, lambda entry: _messages(mapping(entry.get("chat"))) is not None)
+    return entries_with(content, lambda entry: _messages(entry.record("chat")) is not None)
 
 
-def _messages(chat: Mapping[str, Any]) -> Mapping[str, Any] | list[Any] | None:
+def _messages(chat: Record) -> Mapping[str, Any] | list[Any] | None:
     """Return the messages with all versions, or those of the version shown."""
-    messages = mapping(chat.get("history")).get("messages") or chat.get("messages")
+    messages = chat.record("history").get("messages") or chat.get("messages")
     return messages if isinstance(messages, Mapping | list) else None
 
 
-def _read(entry: object, left_out: LeftOut) -> Bundle | None:
-    record = mapping(entry)
-    chat = mapping(record.get("chat"))
+def _read(record: Record, left_out: LeftOut) -> Bundle | None:
+    chat = record.record("chat")
     messages = _messages(chat)
     if messages is None:
         return None
     keyed = messages.items() if isinstance(messages, Mapping) else ((None, message) for message in messages)
-    created = seconds(record.get("created_at")) or seconds(chat.get("timestamp")) or round(time.time(), 3)
-    nodes = [_node(key, number, mapping(message), left_out) for number, (key, message) in enumerate(keyed)]
-    prompt = text_of(mapping(chat.get("params")).get("system")) or text_of(chat.get("system"))
-    tags = listing(mapping(record.get("meta")).get("tags")) or listing(chat.get("tags"))
+    nodes = [_node(key, number, Record(message), left_out) for number, (key, message) in enumerate(keyed)]
+    tags = record.record("meta").listing("tags") or chat.listing("tags")
     return bundle(
         nodes,
-        key_of(mapping(chat.get("history")).get("currentId")),
-        text_of(record.get("title")) or text_of(chat.get("title")),
-        created=created,
-        updated=seconds(record.get("updated_at")) or created,
-        archived=record.get("archived") is True,
-        pinned=record.get("pinned") is True,
-        tags=tuple(sorted({clean_name(_tag(tag)) for tag in tags} - {""})),
-        settings={"system_prompt": prompt} if prompt else {},
-        source=text_of(record.get("id")),
+        chat.record("history").key("currentId"),
+        record.text("title") or chat.text("title"),
+        created=record.seconds("created_at") or chat.seconds("timestamp"),
+        updated=record.seconds("updated_at"),
+        system_prompt=chat.record("params").text("system") or chat.text("system"),
+        archived=record.is_true("archived"),
+        pinned=record.is_true("pinned"),
+        tags=tuple(sorted({clean_name(text_of(tag) or Record(tag).text("name")) for tag in tags} - {""})),
+        source=record.text("id"),
     )
 
 
-def _tag(tag: object) -> str:
-    return text_of(tag) or text_of(mapping(tag).get("name"))
-
-
-def _node(key: str | None, number: int, message: Mapping[str, Any], left_out: LeftOut) -> MessageNode:
+def _node(key: str | None, number: int, message: Record, left_out: LeftOut) -> MessageNode:
     return MessageNode(
-        key or key_of(message.get("id")) or f"message {number}",
-        key_of(message.get("parentId")),
-        text_of(message.get("role")),
+        key or message.key("id") or f"message {number}",
+        message.key("parentId"),
+        message.text("role"),
         tuple(_parts(message, left_out)),
-        seconds(message.get("timestamp")),
-        text_of(message.get("model")) or text_of(message.get("modelName")),
+        message.seconds("timestamp"),
+        message.text("model", "modelName"),
         attached(_files(message, left_out), left_out),
-        tuple(child for child in listing(message.get("childrenIds")) if isinstance(child, str)),
+        message.keys("childrenIds"),
     )
 
 
-def _files(message: Mapping[str, Any], left_out: LeftOut) -> Iterator[tuple[str, str]]:
-    for file in map(mapping, listing(message.get("files"))):
-        inner = mapping(file.get("file"))
-        if text_of(file.get("type")).startswith("image"):
+def _files(message: Record, left_out: LeftOut) -> Iterator[tuple[str, str]]:
+    for file in message.records("files"):
+        inner = file.record("file")
+        if file.text("type").startswith("image"):
             left_out.add(IMAGES)
             continue
-        name = text_of(file.get("name")) or text_of(inner.get("filename"))
-        data = mapping(inner.get("data")) or mapping(file.get("data"))
-        yield name, text_of(data.get("content")) or text_of(file.get("content"))
+        data = inner.record("data") or file.record("data")
+        yield file.text("name") or inner.text("filename"), data.text("content") or file.text("content")
 
 
-def _parts(message: Mapping[str, Any], left_out: LeftOut) -> Iterable[Part]:
+def _parts(message: Record, left_out: LeftOut) -> Iterable[Part]:
     content = message.get("content")
     if isinstance(content, list):
-        for item in map(mapping, content):
-            if text_of(item.get("type")).startswith("image"):
-                left_out.add(IMAGES)
-                yield "[image]"
-            yield text_of(item.get("text"))
+        for item in records(content):
+            if item.text("type").startswith("image"):
+                yield left_out.image()
+            yield item.text("text")
         return
     text = text_of(content)
     if message.get("role") != "assistant":
         yield text
         return
-    output = list(_output(message.get("output"), left_out))
+    output = list(_output(message.records("output"), left_out))
     if output and not _DETAILS.search(text):
         yield from output
         return
-    thought = text_of(message.get("reasoning_content"))
-    if thought:
+    if thought := message.text("reasoning_content"):
         yield Thought(thought)
     yield from _inside(text)
 
@@ -146,26 +133,22 @@ def _inside(text: str) -> Iterator[Part]:
     yield text[end:] if not end else text[end:].lstrip("\n")
 
 
-def _output(items: object, left_out: LeftOut) -> Iterator[Part]:
+def _output(items: Iterable[Record], left_out: LeftOut) -> Iterator[Part]:
     """Yield the parts of an answer that newer versions store as a list."""
-    for item in map(mapping, listing(items)):
-        kind, id_ = text_of(item.get("type")), text_of(item.get("call_id")) or text_of(item.get("id"))
-        texts = [
-            text_of(mapping(part).get("text")) for key in ("content", "summary") for part in listing(item.get(key))
-        ]
-        text = "\n\n".join(filter(None, texts))
+    for item in items:
+        kind, id_ = item.text("type"), item.text("call_id", "id")
+        text = joined(item.listing("content") + item.listing("summary"))
         match kind:
             case "message":
                 yield text
             case "reasoning":
                 yield Thought(text)
             case "function_call":
-                yield ImportedCall(text_of(item.get("name")) or "tool", item.get("arguments"), id_)
+                yield ImportedCall(item.text("name") or "tool", item.get("arguments"), id_)
             case "function_call_output":
-                outputs = [text_of(mapping(part).get("text")) for part in listing(item.get("output"))]
-                yield Result(text_of(item.get("output")) or "\n\n".join(filter(None, outputs)), id_)
+                yield Result(joined(item.get("output")), id_)
             case _:
-                left_out.add(Translatable("parts of the unknown kind {kind}", kind=kind[:40]))
+                left_out.add_unknown(kind)
 
 
 PROGRAM = ForeignProgram("Open WebUI", _entries, _read)

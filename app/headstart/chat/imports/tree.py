@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,14 @@ class LeftOut:
         """Count things that are left out."""
         self._counts[what] += count
 
+    def add_unknown(self, kind: str) -> None:
+        self.add(Translatable("parts of the unknown kind {kind}", kind=kind[:40]))
+
+    def image(self) -> str:
+        """Count an image, and return the mark that takes its place."""
+        self.add(IMAGES)
+        return "[image]"
+
     @property
     def kinds(self) -> tuple[Translatable, ...]:
         """The kinds of things, each with their number."""
@@ -83,24 +92,109 @@ class LeftOut:
         )
 
 
+class Record:
+    """A JSON object of a foreign file. A field of another type than is asked for counts as missing."""
+
+    def __init__(self, value: object) -> None:
+        """Any `value` but a JSON object is an empty record."""
+        self._fields: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
+
+    def get(self, name: str) -> Any:
+        return self._fields.get(name)
+
+    def is_true(self, name: str) -> bool:
+        return self.get(name) is True
+
+    def text(self, *names: str) -> str:
+        """Return the first of these fields that is a text and not empty; "" without one."""
+        return next(filter(None, (text_of(self.get(name)) for name in names)), "")
+
+    def key(self, *names: str) -> str | None:
+        """Return the first of these fields that is an id and not empty; None without one."""
+        return next(filter(None, (key_of(self.get(name)) for name in names)), None)
+
+    def seconds(self, *names: str) -> float | None:
+        """Return the first of these fields that is a time; None without one."""
+        return next(filter(None, (_seconds(self.get(name)) for name in names)), None)
+
+    def record(self, name: str) -> "Record":
+        return Record(self.get(name))
+
+    def listing(self, name: str) -> list[Any]:
+        return listing(self.get(name))
+
+    def records(self, name: str) -> list["Record"]:
+        return records(self.get(name))
+
+    def keys(self, name: str) -> tuple[str, ...]:
+        """Return the ids in a list."""
+        return tuple(key for each in self.listing(name) if (key := key_of(each)))
+
+
+def listing(value: object) -> list[Any]:
+    """Return a JSON array as a list; an empty one for any other value."""
+    return value if isinstance(value, list) else []
+
+
+def records(value: object) -> list[Record]:
+    """Return the entries of a JSON array; none for any other value."""
+    return [Record(entry) for entry in listing(value)]
+
+
+def joined(content: object) -> str:
+    """Return a text, or the texts of a list of parts with blank lines between them."""
+    return text_of(content) or "\n\n".join(filter(None, (part.text("text") for part in records(content))))
+
+
+def text_of(value: object) -> str:
+    """Return a string; an empty one for any other value."""
+    return value if isinstance(value, str) else ""
+
+
+def key_of(value: object) -> str | None:
+    """Return the id of a message, which may be a string or an integer; None for any other value."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 class ForeignProgram(NamedTuple):
     """A program whose exports are read."""
 
     name: str
     entries: Callable[[object], Sequence[object] | None]  # of a document; None for one of another program
-    read: Callable[[object, LeftOut], Bundle | None]  # an entry; None if it is no chat
+    read: Callable[[Record, LeftOut], Bundle | None]  # an entry; None if it is no chat
 
 
 def bundle(
-    nodes: Sequence[MessageNode], current: str | None, title: str, *, created: float, updated: float, **others: Any
+    nodes: Sequence[MessageNode],
+    current: str | None,
+    title: str,
+    *,
+    created: float | None,
+    updated: float | None,
+    system_prompt: str = "",
+    **others: Any,
 ) -> Bundle:
     """Return a chat made of nodes. `others` are fields of the chat. Raises MalformedError for one that is too large."""
     require_few(len(nodes), MAX_MESSAGES, Translatable("messages in one chat"))
+    created = created or round(time.time(), 3)
     builder = _Builder(nodes, created)
     conversation = builder.conversation(current)
-    prompt = "\n\n".join(dict.fromkeys(builder.prompts))
-    settings = {"system_prompt": prompt, **others.pop("settings", {})} if prompt else others.pop("settings", {})
-    return new_chat(long_text(title), created=created, updated=updated, settings=settings, **others), conversation
+    prompt = system_prompt or "\n\n".join(dict.fromkeys(builder.prompts))
+    settings = {"system_prompt": prompt} if prompt else {}
+    chat = new_chat(long_text(title), created=created, updated=updated or created, settings=settings, **others)
+    return chat, conversation
+
+
+def times_of(nodes: Iterable[MessageNode]) -> list[float]:
+    return [node.created for node in nodes if node.created is not None]
 
 
 @dataclass(frozen=True)
@@ -263,29 +357,7 @@ def _arguments(value: object) -> str:
     return json.dumps(value if isinstance(value, Mapping) else {"input": value} if value else {}, ensure_ascii=False)
 
 
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object as a mapping; an empty one for any other value."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def listing(value: object) -> list[Any]:
-    """Return a JSON array as a list; an empty one for any other value."""
-    return value if isinstance(value, list) else []
-
-
-def text_of(value: object) -> str:
-    """Return a string; an empty one for any other value."""
-    return value if isinstance(value, str) else ""
-
-
-def key_of(value: object) -> str | None:
-    """Return the id of a message, which may be a string or an integer; None for any other value."""
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def seconds(value: object) -> float | None:
+def _seconds(value: object) -> float | None:
     """Return a timestamp as seconds since 1970; None if it is none.
 
     It may be in any unit from seconds to nanoseconds, or in ISO 8601.
@@ -302,10 +374,10 @@ def seconds(value: object) -> float | None:
     return round(float(value), 3) if value > 0 else None
 
 
-def entries_with(content: object, has: Callable[[Mapping[str, Any]], bool]) -> list[object] | None:
+def entries_with(content: object, has: Callable[[Record], bool]) -> list[Any] | None:
     """Return a list of entries, or one entry as a list, if `has` accepts one of them; else None."""
     entries = content if isinstance(content, list) else [content]
-    return entries if any(isinstance(entry, Mapping) and has(entry) for entry in entries) else None
+    return entries if any(has(record) for record in records(entries) if record) else None
 
 
 def attached(files: Iterable[tuple[str, str]], left_out: LeftOut) -> tuple[Attachment, ...]:
