@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli import client_settings, main
-from headstart.cli.client_settings import FileSetting
-from headstart.cli.launch import CLIENTS, Agent
+from headstart.cli import main
+from headstart.cli.agents import client_settings
+from headstart.cli.agents.client_settings import FileSetting
+from headstart.cli.agents.launch import CLIENTS, Agent
 from headstart.cli.serve import KEY_VARIABLE
 from headstart.errors import SettingsError
 from headstart.server import running_servers

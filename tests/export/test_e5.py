@@ -12,8 +12,8 @@ import pytest
 
 from headstart.engine.hardware.runtime import core, openvino_genai
 from headstart.errors import ExportError
-from headstart_export import e5
 from headstart_export.sources.recipe import Vectors
+from headstart_export.tasks import e5
 
 WIDTH, INNER, HEADS, LENGTH = 64, 96, 2, 64
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "s", "猫", "é"]

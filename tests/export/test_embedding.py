@@ -18,7 +18,9 @@ from headstart.engine.opening import LocalModels
 from headstart.errors import ContextOverflowError, ExportError, SettingsError
 from headstart.library import library, manifest
 from headstart.server.models import LoadedModels, OpenModel, Served
-from headstart_export import embedding, process
+from headstart_export import process
+from headstart_export.sources import weights
+from headstart_export.tasks import embedding
 from tests.export.conftest import Offline, Outcome
 from tests.server.serving import serving
 from tests.stand_ins.fakes import ScriptedEngine
@@ -299,6 +301,6 @@ def test_incomplete_embedding_source_is_refused(
     copy = tmp_path / "copy"
     shutil.copytree(source, copy)
     write(copy / file, data)
-    assert embedding.is_embedding_model(copy)
+    assert weights.is_embedding_model(copy)
     with pytest.raises(ExportError, match=sentence):
         embedding.read_recipe(copy)

@@ -182,7 +182,7 @@ def _import_command(name: str) -> click.Command:
 
             command = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
         case "launch":
-            from headstart.cli import launch
+            from headstart.cli.agents import launch
 
             command = Command(launch.run, load_apart)
         case "transcribe":

@@ -17,7 +17,7 @@ import numpy as np
 from headstart import paths
 from headstart.errors import ExportError
 from headstart.library import manifest, vocabulary
-from headstart_export import draft_vocab, e5, embedding, provenance, recognition, table, whisper, workspace
+from headstart_export import draft_vocab, provenance, table, workspace
 from headstart_export.answers import Text
 from headstart_export.checks import quality
 from headstart_export.conversion import convert, quantize
@@ -31,6 +31,7 @@ from headstart_export.progress import Progress, megabytes, of_nncf
 from headstart_export.sources import fetching
 from headstart_export.sources.recipe import AS_IN_FILE, ModelOrder, Order, PackageSource, PairOrder, is_wheel
 from headstart_export.sources.recipe import folder as recipes_folder
+from headstart_export.tasks import e5, embedding, recognition, whisper
 
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model

@@ -9,7 +9,7 @@ import msgspec
 
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart.library import vocabulary
-from headstart_export import embedding, workspace
+from headstart_export import workspace
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import adapter, convert
 from headstart_export.pipeline import gguf_import
@@ -18,7 +18,8 @@ from headstart_export.progress import Advance
 from headstart_export.sources import fetching, weights
 from headstart_export.sources.fetching import Fetched
 from headstart_export.sources.recipe import AS_IN_FILE, DEFAULT_WEIGHTS, ModelOrder
-from headstart_export.sources.weights import SourceInfo
+from headstart_export.sources.weights import SourceInfo, is_embedding_model
+from headstart_export.tasks import embedding
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,11 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     fetched = fetching.fetch(order.recipe, job.cache, job.progress, code=order.code)
     fetching.require_same(fetched.source, job.space.output)
     info = weights.inspect(fetched.path, code=order.code or order.recipe.native)
-    if merged and (info.head or embedding.is_embedding_model(fetched.path)):
+    if merged and (info.head or is_embedding_model(fetched.path)):
         raise ExportError("{name} writes nothing, so no adapter can be merged into it.", name=order.name)
     if info.head:
         return _head(order, fetched, info, job, target)
-    if embedding.is_embedding_model(fetched.path):
+    if is_embedding_model(fetched.path):
         if target or order.role == "target":
             raise ExportError(
                 "{name} turns texts into vectors: it writes nothing, and is no part of a pair.", name=order.name

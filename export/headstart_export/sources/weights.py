@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import embedding
 from headstart_export.conversion import adapter
 from headstart_export.gguf import decoder, metadata, tokenizer_model
 from headstart_export.sources import recipe
@@ -36,6 +35,8 @@ GGUF = {  # the kinds that transformers reads from a GGUF file, by `general.arch
 }
 _USUAL = "qwen3-4b"  # the recipe to suggest if there is none of the same family
 
+MODULES_FILE = "modules.json"  # of sentence-transformers
+_ENCODER = re.compile(r"\w*(Bert|Roberta|Electra|MPNet)(Model|ForMaskedLM)", re.IGNORECASE)
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes in the model's own folder
 SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers prefers the first
@@ -128,7 +129,7 @@ def _inspect_gguf(source: Path) -> SourceInfo:
 def require_known(config: Path, name: str) -> None:
     """Raise ExportError if a `config.json` says that `name` is of a kind that cannot be exported."""
     kind = _json(config).get("model_type")
-    if kind and not embedding.is_embedding_model(config.parent):
+    if kind and not is_embedding_model(config.parent):
         require_architecture(kind, name)
 
 
@@ -245,6 +246,25 @@ def _licence(folder: Path) -> str | None:
         return None
     licences = [line.partition(":")[2].strip() for line in lines if line.startswith("license:")]
     return licences[0].strip("\"'") if licences else None
+
+
+def is_embedding_model(source: Path) -> bool:
+    """Return True if a folder holds a model that turns texts into vectors, rather than one that writes."""
+    if not source.is_dir():
+        return False
+    names = " ".join(map(str, read_json(source / "config.json").get("architectures") or ()))
+    return (source / MODULES_FILE).is_file() or bool(_ENCODER.fullmatch(names))
+
+
+def read_json(path: Path, kind: type[Any] = dict) -> Any:
+    """Read a JSON file of this kind; empty if there is no file. Raises ExportError for a damaged file."""
+    if not path.is_file():
+        return kind()
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ExportError("{path} cannot be read ({error}); fetch it again.", path=path.name, error=error) from None
+    return data if isinstance(data, kind) else kind()
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from threading import Event as CancelEvent
 from typing import Any
 from unittest.mock import patch
 
-from headstart.cli import client_settings
-from headstart.cli.launch import CLIENTS, Agent, Endpoint
+from headstart.cli.agents import client_settings
+from headstart.cli.agents.launch import CLIENTS, Agent, Endpoint
 from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.server import app
 from headstart.server.models import OneModel, Served

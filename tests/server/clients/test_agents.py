@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from headstart.cli import client_settings
-from headstart.cli.launch import CLIENTS, Agent, Endpoint
+from headstart.cli.agents import client_settings
+from headstart.cli.agents.launch import CLIENTS, Agent, Endpoint
 from headstart.engine.engine import ConversationRequest, Event, Request
 from headstart.engine.protocol import Answered
 from headstart.server.models import OneModel, Served

@@ -1,8 +1,6 @@
 """Models that turn texts into vectors, as sentence-transformers describes them: their recipe, IR and proof."""
 
 import gc
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +11,11 @@ from headstart.library import manifest
 from headstart_export import process
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import convert, quantize
+from headstart_export.sources.weights import MODULES_FILE, read_json
 
-MODULES_FILE = "modules.json"
 TASK = "feature-extraction"
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
 _KINDS = ("Transformer", "Pooling", "Normalize")
-_ENCODER = re.compile(r"\w*(Bert|Roberta|Electra|MPNet)(Model|ForMaskedLM)", re.IGNORECASE)
 _MIN_AGREEMENT = 0.95  # cosine with the source; INT8 of such models is above 0.99
 _RESERVED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions begin behind that of the padding token
 
@@ -32,17 +29,9 @@ class Recipe:
     length: int
 
 
-def is_embedding_model(source: Path) -> bool:
-    """Return True if a folder holds a model that turns texts into vectors, rather than one that writes."""
-    if not source.is_dir():
-        return False
-    names = " ".join(map(str, _read(source / "config.json").get("architectures") or ()))
-    return (source / MODULES_FILE).is_file() or bool(_ENCODER.fullmatch(names))
-
-
 def read_recipe(source: Path) -> Recipe:
     """Return the recipe of a model folder. Raises ExportError if it is unclear or not supported."""
-    modules = _read(source / MODULES_FILE, list)
+    modules = read_json(source / MODULES_FILE, list)
     if not modules:
         raise ExportError(
             "{name} does not say how a text becomes a vector ({file} is missing); choose a model for "
@@ -58,7 +47,7 @@ def read_recipe(source: Path) -> Recipe:
             name=source.name,
             kinds=", ".join(kinds),
         )
-    pooling = _read(source / str(modules[1].get("path")) / "config.json")
+    pooling = read_json(source / str(modules[1].get("path")) / "config.json")
     chosen = [name for name, on in pooling.items() if name.startswith("pooling_mode") and on is True]
     if len(chosen) != 1 or chosen[0] not in _POOLINGS:
         raise ExportError(
@@ -67,14 +56,17 @@ def read_recipe(source: Path) -> Recipe:
             name=source.name,
             how=", ".join(chosen) or "it is not said",
         )
-    prompts = _read(source / "config_sentence_transformers.json")
+    prompts = read_json(source / "config_sentence_transformers.json")
     if prompts.get("default_prompt_name"):
         raise ExportError(
             "{name} wants words of its own before each text, which cannot be done here; choose another model.",
             name=source.name,
         )
-    config = _read(source / "config.json")
-    lengths = [config.get("max_position_embeddings"), _read(source / "sentence_bert_config.json").get("max_seq_length")]
+    config = read_json(source / "config.json")
+    lengths = [
+        config.get("max_position_embeddings"),
+        read_json(source / "sentence_bert_config.json").get("max_seq_length"),
+    ]
     if not isinstance(lengths[0], int):
         raise ExportError("config.json of {name} does not say how many tokens it reads.", name=source.name)
     padding = config.get("pad_token_id")
@@ -186,14 +178,3 @@ def vectors(model: Any, known: list[list[int]], recipe: Recipe) -> list[Any]:
 
 def _pooled(states: Any, recipe: Recipe) -> Any:
     return {"mean": states.mean(axis=0), "cls": states[0], "last": states[-1]}[recipe.pooling]
-
-
-def _read(path: Path, kind: type[Any] = dict) -> Any:
-    """Read a JSON file of this kind; empty if there is no file. Raises ExportError for a damaged file."""
-    if not path.is_file():
-        return kind()
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ExportError("{path} cannot be read ({error}); fetch it again.", path=path.name, error=error) from None
-    return data if isinstance(data, kind) else kind()

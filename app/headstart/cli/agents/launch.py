@@ -16,8 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from headstart import paths
-from headstart.cli import client_settings
-from headstart.cli.client_settings import FileSetting
+from headstart.cli.agents import client_settings
+from headstart.cli.agents.client_settings import FileSetting
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
 from headstart.cli.options import AnsweringFlags
 from headstart.cli.serve import (

@@ -12,10 +12,10 @@ import numpy as np
 from headstart.engine.hardware.runtime import openvino
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart_export import embedding
 from headstart_export.checks import tokenizer_proof
 from headstart_export.conversion import convert
 from headstart_export.sources.recipe import Vectors
+from headstart_export.tasks import embedding
 
 _MAGIC = b"E5S1"
 _BLOCK = 32  # weights that share a scale
