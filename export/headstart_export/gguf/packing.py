@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.hardware.runtime import gguf_weights
+from headstart.engine.hardware.runtime import computed_operation, gguf_weights
 from headstart.engine.kernels import blocks
 from headstart.engine.kernels.library import Format
 from headstart.errors import ExportError
@@ -254,7 +254,7 @@ def dequantize_when_read(model: Any) -> None:
             is_table = user.get_type_name() == "Gather"
             # A matrix takes the other factor for input, so that it is made when its turn comes, and no constant.
             source = user.input_value(1 if is_table else 1 - reader.get_index())
-            numbers = _dequantized()([source], stored, node.get_friendly_name(), is_table=is_table)
+            numbers = _dequantized()([source], stored, node.get_friendly_name(), is_table)
             if is_table:
                 user.output(0).replace(numbers.output(0))
             else:
@@ -264,34 +264,27 @@ def dequantize_when_read(model: Any) -> None:
 
 @functools.cache
 def _dequantized() -> Any:
-    """Return the class of the operation that dequantizes blocks: all, or some rows of a table."""
+    """Return the class of the operation that dequantizes blocks: all, or some rows of a table.
+
+    Its parts: the weights, their name, and whether they are a table.
+    """
     import openvino
 
-    class Dequantized(openvino.Op):  # type: ignore[misc]
-        def __init__(self, inputs: Any, stored: Any, name: str, *, is_table: bool) -> None:
-            super().__init__(self)
-            self._stored, self._name, self._is_table = stored, name, is_table
-            self.set_arguments(inputs)
-            self.constructor_validate_and_infer_types()
-
+    class Dequantized(computed_operation()):  # type: ignore[misc]
         def validate_and_infer_types(self) -> None:
-            rows = [*self.get_input_partial_shape(0)] if self._is_table else [openvino.Dimension(self._stored.rows)]
-            shape = openvino.PartialShape([*rows, openvino.Dimension(self._stored.cols)])
+            stored, _, is_table = self.parts
+            rows = [*self.get_input_partial_shape(0)] if is_table else [openvino.Dimension(stored.rows)]
+            shape = openvino.PartialShape([*rows, openvino.Dimension(stored.cols)])
             self.set_output_type(0, openvino.Type.f32, shape)
 
-        def clone_with_new_inputs(self, inputs: Any) -> Any:
-            return Dequantized(inputs, self._stored, self._name, is_table=self._is_table)
-
         def visit_attributes(self, visitor: Any) -> bool:
-            visitor.on_attributes({"name": self._name})  # OpenVINO takes operations with equal inputs for one
-            return True
-
-        def has_evaluate(self) -> bool:
+            visitor.on_attributes({"name": self.parts[1]})  # OpenVINO takes operations with equal inputs for one
             return True
 
         def evaluate(self, outputs: Any, inputs: Any) -> bool:
-            data, kind, cols = self._stored.values, self._stored.format.name, self._stored.cols
-            if self._is_table:
+            stored, _, is_table = self.parts
+            data, kind, cols = stored.values, stored.format.name, stored.cols
+            if is_table:
                 numbers = inputs[0].data
                 outputs[0].shape = [*numbers.shape, cols]
                 outputs[0].data[:] = blocks.dequantize(kind, data[numbers.reshape(-1)]).reshape(*numbers.shape, cols)

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -98,6 +98,26 @@ def _operation() -> Any:
             self.set_output_type(0, ov.Type.f32, ov.PartialShape([*rows, width]))
 
     return Operation
+
+
+@functools.cache
+def computed_operation() -> Any:
+    """Return the base class of operations that Python computes. `parts`: what `evaluate` computes with."""
+
+    class ComputedOperation(openvino().Op):  # type: ignore[misc]
+        def __init__(self, inputs: Iterable[Any], *parts: Any) -> None:
+            super().__init__(self)
+            self.parts = parts
+            self.set_arguments(list(inputs))
+            self.constructor_validate_and_infer_types()
+
+        def clone_with_new_inputs(self, inputs: Iterable[Any]) -> Any:
+            return type(self)(inputs, *self.parts)
+
+        def has_evaluate(self) -> bool:
+            return True
+
+    return ComputedOperation
 
 
 @functools.cache

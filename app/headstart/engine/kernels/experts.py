@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.hardware.runtime import EXPERTS, openvino
+from headstart.engine.hardware.runtime import EXPERTS, computed_operation, openvino
 from headstart.engine.kernels.blocks import weights_of
 from headstart.engine.kernels.library import Activation, Kind, Library, Weights
 from headstart.engine.kernels.operation import CompiledSteps, Layout, PlannedStep, pack
@@ -225,25 +225,13 @@ def _operation() -> Any:
     """Return the class of the operation that computes a mixture."""
     ov = openvino()
 
-    class HeadstartExperts(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Sequence[Any], mixture: _Mixture) -> None:
-            super().__init__(self)
-            self._mixture = mixture
-            self.set_arguments(list(inputs))
-            self.constructor_validate_and_infer_types()
-
+    class HeadstartExperts(computed_operation()):  # type: ignore[misc]
         def validate_and_infer_types(self) -> None:
             self.set_output_type(0, ov.Type.f32, self.get_input_partial_shape(0))
 
-        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
-            return HeadstartExperts(inputs, self._mixture)
-
-        def has_evaluate(self) -> bool:
-            return True
-
         def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
-            x = inputs[0].data
-            self._mixture.run(x.reshape(-1, x.shape[-1]), outputs[0].data.reshape(-1, x.shape[-1]))
+            (mixture,), x = self.parts, inputs[0].data
+            mixture.run(x.reshape(-1, x.shape[-1]), outputs[0].data.reshape(-1, x.shape[-1]))
             return True
 
     return HeadstartExperts

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.hardware.runtime import openvino
+from headstart.engine.hardware.runtime import computed_operation, openvino
 from headstart.engine.kernels.library import (
     BLOCK,
     Activation,
@@ -328,31 +328,18 @@ def operation() -> Any:
     """
     ov = openvino()
 
-    class HeadstartKernel(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Sequence[Any], piece: CompiledSteps) -> None:
-            super().__init__(self)
-            self._piece = piece
-            self.set_arguments(list(inputs))
-            self.constructor_validate_and_infer_types()
-
+    class HeadstartKernel(computed_operation()):  # type: ignore[misc]
         def validate_and_infer_types(self) -> None:
-            shape = self.get_input_partial_shape(0)
-            widths = self._piece.widths[self._piece.inputs :]
+            (piece,), shape = self.parts, self.get_input_partial_shape(0)
+            widths = piece.widths[piece.inputs :]
             self.set_output_size(len(widths))
             for number, width in enumerate(widths):
                 shape[len(shape) - 1] = width
                 self.set_output_type(number, ov.Type.f32, shape)
 
-        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
-            return HeadstartKernel(inputs, self._piece)
-
-        def has_evaluate(self) -> bool:
-            return True
-
         def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
-            arrays = [tensor.data for tensor in inputs]
-            read = self._piece.inputs
-            self._piece.run([*arrays[:read], *(tensor.data for tensor in outputs)], arrays[read:])
+            (piece,), arrays = self.parts, [tensor.data for tensor in inputs]
+            piece.run([*arrays[: piece.inputs], *(tensor.data for tensor in outputs)], arrays[piece.inputs :])
             return True
 
     return HeadstartKernel
@@ -363,27 +350,15 @@ def lookup_operation() -> Any:
     """Return the class of the operation that takes rows of a packed matrix by their numbers."""
     ov = openvino()
 
-    class HeadstartLookup(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Sequence[Any], rows: Rows) -> None:
-            super().__init__(self)
-            self._rows = rows
-            self.set_arguments(list(inputs))
-            self.constructor_validate_and_infer_types()
-
+    class HeadstartLookup(computed_operation()):  # type: ignore[misc]
         def validate_and_infer_types(self) -> None:
-            shape = [*self.get_input_partial_shape(0), ov.Dimension(self._rows.width)]
+            shape = [*self.get_input_partial_shape(0), ov.Dimension(self.parts[0].width)]
             self.set_output_type(0, ov.Type.f32, ov.PartialShape(shape))
 
-        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
-            return HeadstartLookup(inputs, self._rows)
-
-        def has_evaluate(self) -> bool:
-            return True
-
         def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
-            numbers = inputs[0].data
-            outputs[0].shape = [*numbers.shape, self._rows.width]
-            self._rows.look_up(numbers, outputs[0].data)
+            (rows,), numbers = self.parts, inputs[0].data
+            outputs[0].shape = [*numbers.shape, rows.width]
+            rows.look_up(numbers, outputs[0].data)
             return True
 
     return HeadstartLookup

@@ -8,12 +8,12 @@ import functools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.hardware.runtime import RECURRENCE, openvino
+from headstart.engine.hardware.runtime import RECURRENCE, computed_operation, openvino
 from headstart.engine.kernels.library import KernelRecurrence, Library
 
 Floats = NDArray[np.float32]
@@ -27,45 +27,47 @@ _UNCHECKED = np.errstate(over="ignore", invalid="ignore")  # logits that are not
 _EPSILON = np.float32(1e-6)  # of the lengths of queries and keys
 
 
-class StateUpdate(Protocol):
+class StateUpdate:
     """The rule by which a layer updates its state, which is one array of numbers."""
 
     width: int  # values of an input
     output_width: int  # values of an output
-    threads: int
+    threads = 1
+
+    def __init__(self, layer: KernelRecurrence, kernels: Library | None) -> None:
+        """`kernels` compute the `layer` if they support its sizes, else NumPy."""
+        self.layer = layer
+        self._kernels = kernels if kernels and kernels.has_recurrence(layer) else None
 
     def start(self) -> Floats:
         """Return the state before the first token."""
-        ...
+        raise NotImplementedError
 
     def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
         """Return the state after the tokens x [tokens, width], and write the outputs, [tokens, output_width], to `out`.
 
         Each token takes the same steps whatever comes with it, so passes of all sizes agree to the bit.
         """
-        ...
-
-
-class Convolution:
-    """A causal convolution: in each channel, the weighted sum of a token and a few tokens before it."""
-
-    threads = 1
-
-    def __init__(self, weights: Floats, kernels: Library | None = None) -> None:
-        """`weights`: [width, taps], the newest token last. `kernels` compute it if there are any, else NumPy."""
-        self._weights: Floats = np.ascontiguousarray(weights.T)
-        self._taps, self.width = self._weights.shape
-        self.output_width = self.width
-        self._kernels = kernels
-        self.layer = KernelRecurrence(0, self.width, self._taps, weights=self._weights.ctypes.data)
-
-    def start(self) -> Floats:
-        return np.zeros((self._taps - 1) * self.width, np.float32)
-
-    def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
         if self._kernels:
             return self._kernels.recur(self.layer, x, state, out, self.threads)
         return self._compute(state, x, out)
+
+    def _compute(self, state: Floats, x: Floats, out: Floats) -> Floats:
+        raise NotImplementedError
+
+
+class Convolution(StateUpdate):
+    """A causal convolution: in each channel, the weighted sum of a token and a few tokens before it."""
+
+    def __init__(self, weights: Floats, kernels: Library | None = None) -> None:
+        """`weights`: [width, taps], the newest token last."""
+        self._weights: Floats = np.ascontiguousarray(weights.T)
+        self._taps, self.width = self._weights.shape
+        self.output_width = self.width
+        super().__init__(KernelRecurrence(0, self.width, self._taps, weights=self._weights.ctypes.data), kernels)
+
+    def start(self) -> Floats:
+        return np.zeros((self._taps - 1) * self.width, np.float32)
 
     @_UNCHECKED
     def _compute(self, state: Floats, x: Floats, out: Floats) -> Floats:
@@ -76,39 +78,29 @@ class Convolution:
         return rows[len(x) :].reshape(-1)
 
 
-class DeltaRule:
+class DeltaRule(StateUpdate):
     """A memory of values by keys, of which each token forgets a share and corrects a part (Yang et al. 2024).
 
     An input is [queries, keys, values, decay, correction]; a convolution over the first three comes before.
     """
 
-    threads = 1
-
     def __init__(
         self, weights: Floats, decays: Floats, biases: Floats, key_heads: int, kernels: Library | None = None
     ) -> None:
-        """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`.
-
-        `kernels` compute it if they support its sizes, else NumPy.
-        """
+        """`weights`: of the convolution. `decays` and `biases`: [heads]; head h reads keys h % `key_heads`."""
         self._convolution = Convolution(weights)
         self._decays, self._biases = np.ascontiguousarray(decays), np.ascontiguousarray(biases)
         self._heads, self._key_heads = len(decays), key_heads
         self._size = self._convolution.width // (2 * key_heads + self._heads)
         self.width, self.output_width = self._convolution.width + 2 * self._heads, self._heads * self._size
-        self.layer = KernelRecurrence.from_buffer_copy(self._convolution.layer)
-        self.layer.heads, self.layer.key_heads, self.layer.size = self._heads, key_heads, self._size
-        self.layer.decays, self.layer.biases = self._decays.ctypes.data, self._biases.ctypes.data
-        self._kernels = kernels if kernels and kernels.has_recurrence(self.layer) else None
+        layer = KernelRecurrence.from_buffer_copy(self._convolution.layer)
+        layer.heads, layer.key_heads, layer.size = self._heads, key_heads, self._size
+        layer.decays, layer.biases = self._decays.ctypes.data, self._biases.ctypes.data
+        super().__init__(layer, kernels)
 
     def start(self) -> Floats:
         memory = np.zeros(self._heads * self._size**2, np.float32)
         return np.concatenate([self._convolution.start(), memory])
-
-    def advance(self, state: Floats, x: Floats, out: Floats) -> Floats:
-        if self._kernels:
-            return self._kernels.recur(self.layer, x, state, out, self.threads)
-        return self._compute(state, x, out)
 
     @_UNCHECKED
     def _compute(self, state: Floats, x: Floats, out: Floats) -> Floats:
@@ -354,27 +346,17 @@ def _operation() -> Any:
     """Return the class of the operation that computes a layer and keeps its states."""
     ov = openvino()
 
-    class HeadstartRecurrence(ov.Op):  # type: ignore[misc, name-defined]
-        def __init__(self, inputs: Sequence[Any], run: Any, node: Any) -> None:
-            super().__init__(self)
-            self._run, self._node = run, node
-            self.set_arguments(list(inputs))
-            self.constructor_validate_and_infer_types()
-
+    class HeadstartRecurrence(computed_operation()):  # type: ignore[misc]
         def validate_and_infer_types(self) -> None:
+            _, node = self.parts
             shape = self.get_input_partial_shape(0)
-            shape[len(shape) - 1] = self._node.get_output_partial_shape(0)[-1]
+            shape[len(shape) - 1] = node.get_output_partial_shape(0)[-1]
             self.set_output_type(0, ov.Type.f32, shape)
 
-        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
-            return HeadstartRecurrence(inputs, self._run, self._node)
-
-        def has_evaluate(self) -> bool:
-            return True
-
         def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
+            run, _ = self.parts
             x, out = inputs[0].data, outputs[0].data
-            self._run(x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1]))
+            run(x.reshape(-1, x.shape[-1]), out.reshape(-1, out.shape[-1]))
             return True
 
     return HeadstartRecurrence
