@@ -45,7 +45,6 @@ class _Operation:
     """A method of a path."""
 
     id: str
-    method: str
     path: str
     summary: str
     body: type | None = None
@@ -55,6 +54,11 @@ class _Operation:
     text_type: str = ""  # media type of a reply that is not JSON
     is_open: bool = False  # it needs no key
     is_form: bool = False  # its body is a form, not JSON
+    other_method: str = ""  # in place of POST with a body, and GET without
+
+    @property
+    def method(self) -> str:
+        return self.other_method or ("post" if self.body else "get")
 
     @property
     def description(self) -> _Json:
@@ -94,18 +98,16 @@ def _ref(schema: type) -> dict[str, str]:
 
 
 def _ollama(name: str, summary: str, reply: type, body: type | None = None, **more: Any) -> _Operation:
-    method, path = "post" if body else "get", f"/api/{name}"
-    return _Operation(f"ollama{name.capitalize()}", method, path, f"{summary} Ollama's API.", body, reply, **more)
+    return _Operation(f"ollama{name.capitalize()}", f"/api/{name}", f"{summary} Ollama's API.", body, reply, **more)
 
 
 _CHUNKS = "each event holds a {name}, and the last event is [DONE]"
 _OLLAMA_STREAM = {"stream": "which is the default, each line holds an AnswerLine", "stream_type": _LINES}
 _OPERATIONS = (
-    _Operation("listModels", "get", "/v1/models", "List the models.", reply=ModelList),
-    _Operation("retrieveModel", "get", "/v1/models/{model}", "Show one model.", reply=ListedModel),
+    _Operation("listModels", "/v1/models", "List the models.", reply=ModelList),
+    _Operation("retrieveModel", "/v1/models/{model}", "Show one model.", reply=ListedModel),
     _Operation(
         "createChatCompletion",
-        "post",
         "/v1/chat/completions",
         "Answer a conversation.",
         ChatRequest,
@@ -114,7 +116,6 @@ _OPERATIONS = (
     ),
     _Operation(
         "createCompletion",
-        "post",
         "/v1/completions",
         "Continue a text.",
         TextRequest,
@@ -123,7 +124,6 @@ _OPERATIONS = (
     ),
     _Operation(
         "createResponse",
-        "post",
         "/v1/responses",
         "Answer a conversation; nothing is stored.",
         ResponsesRequest,
@@ -132,7 +132,6 @@ _OPERATIONS = (
     ),
     _Operation(
         "createMessage",
-        "post",
         "/v1/messages",
         "Answer a conversation, as Anthropic's API does.",
         MessagesRequest,
@@ -141,7 +140,6 @@ _OPERATIONS = (
     ),
     _Operation(
         "countMessageTokens",
-        "post",
         "/v1/messages/count_tokens",
         "Count the tokens of a conversation.",
         CountTokensRequest,
@@ -149,19 +147,15 @@ _OPERATIONS = (
     ),
     _Operation(
         "countInputTokens",
-        "post",
         "/v1/responses/input_tokens",
         "Count the tokens of a conversation.",
         ResponsesRequest,
         InputTokens,
     ),
-    _Operation("createEmbedding", "post", "/v1/embeddings", "Turn texts into vectors.", EmbeddingRequest, Embeddings),
-    _Operation(
-        "rerank", "post", "/v1/rerank", "Sort texts by what they have in common with a query.", RerankRequest, Reranked
-    ),
+    _Operation("createEmbedding", "/v1/embeddings", "Turn texts into vectors.", EmbeddingRequest, Embeddings),
+    _Operation("rerank", "/v1/rerank", "Sort texts by what they have in common with a query.", RerankRequest, Reranked),
     _Operation(
         "createTranscription",
-        "post",
         "/v1/audio/transcriptions",
         "Write down what is said in a recording.",
         AudioRequest,
@@ -171,7 +165,6 @@ _OPERATIONS = (
     ),
     _Operation(
         "createTranslation",
-        "post",
         "/v1/audio/translations",
         "Write down what is said in a recording, in English.",
         AudioRequest,
@@ -179,10 +172,8 @@ _OPERATIONS = (
         text_type="text/plain",
         is_form=True,
     ),
-    _Operation(
-        "tokenize", "post", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized
-    ),
-    _Operation("detokenize", "post", "/detokenize", "Turn tokens into a text.", DetokenizeRequest, Detokenized),
+    _Operation("tokenize", "/tokenize", "Turn a text or a conversation into tokens.", TokenizeRequest, Tokenized),
+    _Operation("detokenize", "/detokenize", "Turn tokens into a text.", DetokenizeRequest, Detokenized),
     _ollama("tags", "List the models.", ollama.OllamaModels),
     _ollama("ps", "List the models in memory.", ollama.RunningList),
     _ollama("version", "Tell the version of Ollama whose API this is.", ollama.OllamaVersion),
@@ -196,19 +187,19 @@ _OPERATIONS = (
     *(
         _Operation(
             f"{method}{path.title().replace('/', '').partition('{')[0]}",
-            method,
             path,
             "Say how models are installed and removed instead: not with this API.",
+            other_method=method,
         )
         for path in ollama.MISSING
         for method in ("get", "post", "put", "delete")
     ),
-    _Operation("metrics", "get", "/metrics", "Count requests, tokens and seconds, for Prometheus.", text_type=TYPE),
+    _Operation("metrics", "/metrics", "Count requests, tokens and seconds, for Prometheus.", text_type=TYPE),
     *(
-        _Operation(f"health{number}", "get", path, "Say that the server answers.", reply=Health, is_open=True)
+        _Operation(f"health{number}", path, "Say that the server answers.", reply=Health, is_open=True)
         for number, path in enumerate(("/", "/v1", "/health", "/v1/health"))
     ),
-    _Operation("describe", "get", "/openapi.json", "Describe the API.", reply=dict, is_open=True),
+    _Operation("describe", "/openapi.json", "Describe the API.", reply=dict, is_open=True),
 )
 
 
