@@ -87,7 +87,7 @@ def stage(frozen: Frozen, folder: Path, version: str, epoch: int) -> tuple[Path,
     accelerators = _split(root, folder / "accelerators")
     (root / "usr/bin").mkdir(parents=True)
     (root / "usr/bin/headstart").symlink_to("../lib/headstart/headstart")
-    desktop.put(root / "usr/share", epoch)
+    desktop.write_files(root / "usr/share", epoch)
     compress(root / "usr/share/man/man1/headstart.1")
     _document(root / _DOCUMENTS / PACKAGE, version, epoch)
     (root / "DEBIAN").mkdir()

@@ -15,7 +15,7 @@ ICON = Path(headstart.__file__).parent / "ui" / "resources" / "headstart.svg"
 MIME_TYPE = "application/x-headstart-chats+json"
 
 
-def put(share: Path, epoch: int) -> None:
+def write_files(share: Path, epoch: int) -> None:
     """Write all files for the desktop into `share`, such as /usr/share or ~/.local/share."""
     _copy("headstart.desktop", share / "applications")
     _copy("headstart-mime.xml", share / "mime" / "packages", "headstart.xml")

@@ -20,7 +20,7 @@ def pack(program: Path, work: Path, output: Path, epoch: int) -> Path:
     shutil.rmtree(work, ignore_errors=True)
     tree = work / "headstart"
     shutil.copytree(program, tree, symlinks=True)
-    desktop.put(tree / "share", epoch)
+    desktop.write_files(tree / "share", epoch)
     shutil.copyfile(desktop.FILES / "uninstall.sh", tree / "uninstall.sh")
     stamps.settle(tree, epoch)
     archive = work / "payload.tar.xz"

@@ -24,7 +24,7 @@ NAMESPACE = "{http://www.freedesktop.org/standards/shared-mime-info}"
 @pytest.fixture(scope="module")
 def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("share")
-    desktop.put(folder, EPOCH)
+    desktop.write_files(folder, EPOCH)
     return folder
 
 

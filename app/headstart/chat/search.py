@@ -161,9 +161,9 @@ def _normalize(text: str) -> str:
 
 @functools.cache
 def _variants(literal: str) -> tuple[tuple[str, str], ...]:
-    """Return characters that stand for signs and letters of an ASCII literal.
+    """Return pairs of a character and the signs or letters of an ASCII literal that it stands for.
 
-    They are wide and small forms, curly quotes, and "…".
+    The characters are wide and small forms, curly quotes, and "…".
     """
     return tuple((variant, plain) for variant, plain in _ascii_variants() if set(plain) & set(literal))
 

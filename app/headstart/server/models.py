@@ -158,7 +158,7 @@ def default(models: ModelRegistry, usual: str, task: Task) -> Served:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """Yield a name, and without what some clients put around it."""
+    """Yield a name as it is, then without the beginnings and the end that some clients add."""
     for each in dict.fromkeys([name, name.removesuffix(_SUFFIX)]):
         rest = each
         yield rest

@@ -365,7 +365,7 @@ class Program(QObject):
         self.chats.opened.connect(self.dictation.cancel)
         self.prompts.changed.connect(lambda values: self.settings.change(prompts=values))
         self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
-        self.window.panel.adopt.clicked.connect(self._on_adopt)
+        self.window.panel.adopt.clicked.connect(self._on_defaults_requested)
 
     @Slot(object)
     def _on_opened(self, session: ChatSession) -> None:
@@ -443,7 +443,7 @@ class Program(QObject):
         self.chat_controller.composing.recount()
 
     @Slot()
-    def _on_adopt(self) -> None:
+    def _on_defaults_requested(self) -> None:
         session = self.chats.current
         if session:
             values = session.settings.chat_values()

@@ -73,7 +73,7 @@ class LeftOut:
         self._counts: Counter[Translatable] = Counter()
 
     def add(self, what: Translatable, count: int = 1) -> None:
-        """Count things that are left out."""
+        """Count parts of one kind that are left out."""
         self._counts[what] += count
 
     def add_unknown(self, kind: str) -> None:
@@ -86,7 +86,7 @@ class LeftOut:
 
     @property
     def kinds(self) -> tuple[Translatable, ...]:
-        """The kinds of things, each with their number."""
+        """The kinds of parts that are left out, each with its count."""
         return tuple(
             Translatable("{what} ({count:,})", what=what, count=count) for what, count in self._counts.items() if count
         )

@@ -251,7 +251,7 @@ class States:
         self._rules = rules
         self._layers = [defaultdict[int, _Memory](functools.partial(_Memory, rule)) for rule in rules]
         self._sizes = [rule.start().size for rule in rules]
-        self._turns: Sequence[SequencePart] = ()
+        self._parts: Sequence[SequencePart] = ()
 
     def __bool__(self) -> bool:
         return bool(self._layers)
@@ -266,16 +266,16 @@ class States:
         for rule in self._rules:
             rule.threads = threads
 
-    def begin(self, turns: Sequence[SequencePart]) -> None:
+    def begin(self, parts: Sequence[SequencePart]) -> None:
         """Begin a pass of these parts of sequences, in order."""
-        self._turns = turns
+        self._parts = parts
 
     def run(self, layer: int, x: Floats, out: Floats) -> None:
         """Compute a layer in the pass: [tokens, width] to [tokens, output_width]."""
         start = 0
-        for turn in self._turns:
-            stop = start + turn.tokens + len(turn.branches)
-            self._layers[layer][turn.sequence].run(turn.past, x[start:stop], turn.branches, out[start:stop])
+        for part in self._parts:
+            stop = start + part.tokens + len(part.branches)
+            self._layers[layer][part.sequence].run(part.past, x[start:stop], part.branches, out[start:stop])
             start = stop
         assert start == len(x)
 
