@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -166,8 +167,8 @@ def run(arguments: ChatFlags, load: Load) -> int:
         markdown=not arguments.json_schema,
         thinking=arguments.show_thinking,
     )
-    settings, loader = arguments.settings, _EngineLoader(arguments, screen, load)
-    selection = loader.select()
+    settings = arguments.settings
+    loader = _EngineLoader(arguments, screen, load)
     prompt = _prompt(arguments)
     with ExitStack() as stack:
         if prompt is None and _is_typed():
@@ -176,8 +177,8 @@ def run(arguments: ChatFlags, load: Load) -> int:
         if tools:
             stack.enter_context(closing(tools))
         session = Session(
-            loader.open(selection),
-            selection.name,
+            loader.open(loader.selection),
+            loader.selection.name,
             screen,
             settings,
             arguments.system or system,
@@ -188,41 +189,27 @@ def run(arguments: ChatFlags, load: Load) -> int:
             is_saved=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
             show_stats=arguments.stats,
             tools=tools,
-            check=BackgroundModelCheck(selection.name, screen),
+            check=BackgroundModelCheck(loader.selection.name, screen),
         )
         stack.enter_context(closing(session))
-
-        def switch(name: str) -> None:
-            nonlocal selection
-            other = loader.select(name)
-            session.engine.close()
-            try:
-                session.engine = loader.open(other)
-            except (HeadstartError, KeyboardInterrupt):
-                session.engine = loader.open(selection)
-                raise
-            selection, session.model = other, other.name
-            session.check.close()
-            session.check = BackgroundModelCheck(other.name, screen)
-
-        session.switch = switch
+        session.switch = partial(loader.switch, session)
         screen.legend()
         if prompt is None:
             return _talk(session)
         result = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-            print(json.dumps(_answer_json(session, result, selection), indent=2))
+            print(json.dumps(_answer_json(session, result, loader.selection), indent=2))
         return INTERRUPTED if session.interrupted else 0
 
 
-@dataclass(frozen=True)
 class _EngineLoader:
     """Selects and loads the models of a chat, and reports about them."""
 
-    flags: ChatFlags
-    screen: Screen
-    load: Load
+    def __init__(self, flags: ChatFlags, screen: Screen, load: Load) -> None:
+        """Select the model of the flags. Raises what selecting raises."""
+        self.flags, self.screen, self.load = flags, screen, load
+        self.selection = self.select()
 
     def select(self, name: str | None = None) -> ModelSelection | RemoteSelection:
         """Return the model of the flags, or the one with this name and its own draft."""
@@ -242,6 +229,19 @@ class _EngineLoader:
         self.screen.remark(*filter(None, (time_text, *reasons)))
         set_last_used(selection.name)
         return engine
+
+    def switch(self, session: "Session", name: str) -> None:
+        """Let a session go on with another model, or with the same one if that does not load."""
+        other = self.select(name)
+        session.engine.close()
+        try:
+            session.engine = self.open(other)
+        except (HeadstartError, KeyboardInterrupt):
+            session.engine = self.open(self.selection)
+            raise
+        self.selection, session.model = other, other.name
+        session.check.close()
+        session.check = BackgroundModelCheck(other.name, self.screen)
 
 
 @dataclass(frozen=True, kw_only=True)
