@@ -87,13 +87,13 @@ def commands() -> CommandGroup:
 def _add(arguments: AddModelFlags, _load: Load) -> int:
     folder = Path(arguments.source).expanduser()
     options = {"draft": arguments.draft, "weights": arguments.weights}
-    more = [f"--{name}={value}" for name, value in options.items() if value] + ["--force"] * arguments.force
+    flags = [f"--{name}={value}" for name, value in options.items() if value] + ["--force"] * arguments.force
     if paths.exists(folder) and (folder / manifest.FILE_NAME).is_file():
-        if more:
+        if flags:
             raise SettingsError(f"{folder} is exported already; leave out --draft, --weights and --force.")
         name = _copy_model(folder)
     else:
-        name = export_model(arguments.source, more, yes=arguments.yes).name
+        name = export_model(arguments.source, flags, yes=arguments.yes).name
     Screen().remark(f"{name} is installed; chat with it: headstart run {name}")
     return 0
 
@@ -116,13 +116,13 @@ def find_or_export(name: str, weights: str | None = None, *, yes: bool) -> str:
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
-def export_model(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
+def export_model(source: str, flags: Sequence[str] = (), *, yes: bool) -> Path:
     """Return the folder of a model, exported if necessary. Raises ExportError.
 
     `yes` sets up the exporter without a question.
     """
     try:
-        return exporter.export(source, more)
+        return exporter.export(source, flags)
     except ExporterNeededError:
         if exporter.package() is None:
             raise
@@ -137,7 +137,7 @@ def export_model(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
         exporter.SetUp(_SetUpProgress(screen)).run()
     finally:
         exporter.sweep(lambda: True)
-    return exporter.export(source, more)
+    return exporter.export(source, flags)
 
 
 class _SetUpProgress:

@@ -117,13 +117,13 @@ def _joined(words: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
-def export(source: str, more: Sequence[str] = ()) -> Path:
+def export(source: str, flags: Sequence[str] = ()) -> Path:
     """Return the folder of a model; export it first if it is not there. Progress goes to standard error.
 
     `source` is a recipe, a model of the hub, a folder or a GGUF file. Raises ExporterNeededError if PyTorch is needed
     and not there, ExportError.
     """
-    words = (source, "--if-missing", DEFER_CHECKS, *more)
+    words = (source, "--if-missing", DEFER_CHECKS, *flags)
     for program_ in filter(None, (importer(), command())):
         done = subprocess.run([*program_, *words], stdout=subprocess.PIPE, text=True, check=False)
         folder = done.stdout.strip().rpartition("\n")[2]

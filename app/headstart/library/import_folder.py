@@ -119,14 +119,14 @@ def _place(path: Path, folder: Path) -> PurePosixPath:
     return PurePosixPath(path.relative_to(folder).as_posix())
 
 
-def _require_room(folder: Path, root: Path, wanted: int) -> None:
+def _require_room(folder: Path, root: Path, size: int) -> None:
     present = next(place for place in (root, *root.parents) if place.exists())
     free = shutil.disk_usage(present).free - _SLACK
-    if wanted > free:
+    if size > free:
         raise NotEnoughSpaceError(
             "{folder} needs {wanted} of disk space at {root}, but only {free} is free; make room and add it again.",
             folder=folder.name,
-            wanted=_amount(wanted),
+            wanted=_amount(size),
             root=root,
             free=_amount(max(free, 0)),
         )

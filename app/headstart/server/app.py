@@ -112,12 +112,12 @@ class Api:
         defaults: Defaults,
         metrics: Metrics,
         notices: Notices,
-        usual: str,
+        default_model: str,
         aliases: Mapping[str, str],
     ) -> None:
-        """`usual` is the model of requests that name none, if no model is in memory; `aliases`: see `find`."""
+        """`default_model` is the model of requests that name none, if no model is in memory; `aliases`: see `find`."""
         self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
-        self._notices, self._usual, self._aliases = notices, usual, aliases
+        self._notices, self._default, self._aliases = notices, default_model, aliases
         self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
@@ -315,11 +315,11 @@ class Api:
         """Return the model that a request names, or the usual one for its task. Raises RefusedError."""
         name = (body.model or "").strip()
         try:
-            model = find(self._models, name, self._aliases) if name else default(self._models, self._usual, task)
+            model = find(self._models, name, self._aliases) if name else default(self._models, self._default, task)
         except RefusedError:
             if task is not Task.TRANSCRIPTS or name != OPENAI_MODEL:
                 raise
-            model = default(self._models, self._usual, task)
+            model = default(self._models, self._default, task)
         request.scope[MODEL] = model.id
         if model.task is not task:
             sentence = f"The model {model.id!r} {model.task}: name one that {task}."

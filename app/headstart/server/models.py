@@ -137,15 +137,15 @@ def _pattern(alias: str) -> re.Pattern[str]:
     return re.compile(re.escape(alias.casefold()).replace(r"\*", ".*"))
 
 
-def default(models: ModelRegistry, usual: str, task: Task) -> Served:
-    """Return the model for a request that names none: the one in memory, the `usual` one, or the only one.
+def default(models: ModelRegistry, default_model: str, task: Task) -> Served:
+    """Return the model for a request that names none: the one in memory, the `default_model` one, or the only one.
 
     Of several that write down speech, the one that knows most languages. Raises RefusedError, which names the models.
     """
     every = models.listed()
     able = [model for model in every if model.task is task]
     listed = able or every
-    for name in (models.latest(task), usual):
+    for name in (models.latest(task), default_model):
         for model in listed:
             if model.id == name:
                 return model

@@ -33,7 +33,7 @@ class ModelProcess:
 class RunningServer:
     url: str
     process: int
-    born: float  # start of the process, which tells it from a later process with the same number
+    start_time: float  # start of the process, which tells it from a later process with the same number
     models: tuple[ModelProcess, ...] = ()
 
 
@@ -61,7 +61,7 @@ def list_servers() -> list[RunningServer]:
                 servers.append(state)
             else:
                 file.unlink(missing_ok=True)
-    return sorted(servers, key=lambda state: state.born)
+    return sorted(servers, key=lambda state: state.start_time)
 
 
 def _read(file: Path) -> RunningServer | None:
@@ -73,7 +73,7 @@ def _read(file: Path) -> RunningServer | None:
 
 def _runs(state: RunningServer) -> bool:
     try:
-        return bool(abs(psutil.Process(state.process).create_time() - state.born) < _START_TOLERANCE_SECONDS)
+        return bool(abs(psutil.Process(state.process).create_time() - state.start_time) < _START_TOLERANCE_SECONDS)
     except psutil.Error:
         return False
 

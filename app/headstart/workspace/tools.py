@@ -423,15 +423,15 @@ class Workspace:
         return ToolResult("\n".join(lines) or "(an empty folder)")
 
     def _search(self, text: str, path: str) -> ToolResult:
-        wanted, due = text.casefold(), time.monotonic() + _MAX_SEARCH_S
-        if not wanted:
+        text, due = text.casefold(), time.monotonic() + _MAX_SEARCH_S
+        if not text:
             raise WorkspaceError("The text to search for is empty.")
         names, lines = list[str](), list[str]()
         for entry in self.folder.walk(path, _SKIPPED):
-            if wanted in entry.path.rpartition("/")[2].casefold():
+            if text in entry.path.rpartition("/")[2].casefold():
                 names.append(entry.path)
             if entry.kind is EntryKind.FILE and not is_secret(entry.path):
-                lines += islice(self._matches(entry.path, wanted), _MAX_FOUND + 1)
+                lines += islice(self._matches(entry.path, text), _MAX_FOUND + 1)
             if len(names) + len(lines) > _MAX_FOUND or time.monotonic() > due:
                 lines.append("… and perhaps more.")
                 break
@@ -446,13 +446,13 @@ class Workspace:
                     passages.append(f"{excerpt._replace(name=path).title}:\n{excerpt.text.strip()}")
         return ToolResult("\n\n".join(passages) or "Nothing was found.")
 
-    def _matches(self, path: str, wanted: str) -> Iterator[str]:
+    def _matches(self, path: str, text: str) -> Iterator[str]:
         with suppress(WorkspaceError):
             file = self.folder.read(path)
             if b"\0" in file.data or file.is_secret:
                 return
             for number, line in enumerate(file.data.decode(errors="replace").splitlines(), start=1):
-                if wanted in line.casefold():
+                if text in line.casefold():
                     yield f"{path}:{number}: {line.strip()[:_MAX_WIDTH]}"
 
 

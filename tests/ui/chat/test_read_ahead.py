@@ -289,7 +289,7 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     composer.setFont(font)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
     composer.show_model("a model", "")
-    composer.show_reach("Offline", "", leaves=False)
+    composer.show_reach("Offline", "", leaves_computer=False)
     composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
 

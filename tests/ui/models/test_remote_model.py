@@ -127,8 +127,8 @@ def test_offline_label_is_for_local_models(open_program: Open) -> None:
     assert model_choices.reach(Settings(), [here]).text == "Offline"
     assert model_choices.reach(Settings(), [here, OFFICE]).text == "On this computer"
     assert model_choices.reach(Settings(), [here], fetching=True).text == "On this computer"
-    assert model_choices.reach(Settings(model="remote:office"), [here, OFFICE]).leaves
-    assert not model_choices.reach(Settings(model="remote:here"), [here, OFFICE]).leaves
+    assert model_choices.reach(Settings(model="remote:office"), [here, OFFICE]).leaves_computer
+    assert not model_choices.reach(Settings(model="remote:here"), [here, OFFICE]).leaves_computer
     assert model_choices.reach(Settings(model="remote:gone"), [here]).text == ""
 
 

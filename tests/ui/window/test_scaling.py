@@ -70,7 +70,7 @@ def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
     qtbot.addWidget(composer)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("a model with a name", "")
-    composer.show_reach("Offline", "", leaves=False)
+    composer.show_reach("Offline", "", leaves_computer=False)
     composer.show_count(TokenCount(ConversationRequest((Message("user", "Hi"),)), 7315, 8192))
     composer.show()
     seen = []
@@ -82,7 +82,7 @@ def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
     words, brief = "Chat 89 % full", "89 % full"
     assert list(dict.fromkeys(seen)) == [(True, words), (False, words), (False, brief)]
     assert "7,315 of 8,192 tokens" in composer._count.toolTip()
-    composer.show_reach("Leaves this computer", "", leaves=True)
+    composer.show_reach("Leaves this computer", "", leaves_computer=True)
     assert composer._reach.isVisible()  # that must be seen
 
 

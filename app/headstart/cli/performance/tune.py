@@ -152,7 +152,7 @@ def _gain(row: Row) -> str:
     ratio = row.ratio
     return (
         f"{ratio.median:.2f}x as fast as the default ({ratio.low:.2f}–{ratio.high:.2f}), "
-        f"ahead in {row.better} of {row.pairs} runs"
+        f"ahead in {row.wins} of {row.pairs} runs"
     )
 
 
@@ -183,6 +183,6 @@ def _table(stage: Stage) -> Table:
         spans = [f"{row.ms[name]:.1f}" if name in row.ms else "–" for name in timed]
         ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
         remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
-        ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
+        ahead = f"{row.wins} of {row.pairs}" if row.pairs else "–"
         table.add_row(harmless(row.name), *spans, ratio, ahead, harmless(row.failure) or remark)
     return table

@@ -154,9 +154,9 @@ class Subject:
     measurements: Measurements
 
 
-def limit_of(lost: float | None) -> float:
-    """Return the limit for a model whose compression cost `lost` nats of KL divergence; None: not measured."""
-    return max(lost or 0.0, _MIN_LIMIT)
+def limit_of(kl_divergence: float | None) -> float:
+    """Return the limit for a model whose compression cost `kl_divergence` nats of KL divergence; None: not measured."""
+    return max(kl_divergence or 0.0, _MIN_LIMIT)
 
 
 @dataclass(frozen=True)

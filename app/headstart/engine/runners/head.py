@@ -45,22 +45,22 @@ class HeadRunner(PagedRunner):
         edit = model.edit
         assert isinstance(edit, HeadEdit)
         self.listed, self.width = edit.listed, edit.width
-        self._given: Hidden | None = None
+        self._hidden_input: Hidden | None = None
         super().__init__(model, number)
 
     def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
         """Append tokens, each with the hidden state of the token before it: [tokens, width]. Otherwise as `forward`."""
-        self._given = hidden
+        self._hidden_input = hidden
         try:
             return self.forward(ids, cancel=cancel)
         finally:
-            self._given = None
+            self._hidden_input = None
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
-        given = self._given
-        if given is not None:  # a long text is read in parts
-            given, self._given = given[: len(ids)], given[len(ids) :]
-        return replace(super()._pass(ids, branches, rows), given=given)
+        hidden_input = self._hidden_input
+        if hidden_input is not None:  # a long text is read in parts
+            hidden_input, self._hidden_input = hidden_input[: len(ids)], hidden_input[len(ids) :]
+        return replace(super()._pass(ids, branches, rows), hidden_input=hidden_input)
 
 
 class Taps:

@@ -21,7 +21,7 @@ class HeadPass:
     """One guess for a sequence, as its part of a pass."""
 
     token: int
-    given: Hidden  # the hidden state of the token before: [1, width]
+    hidden_input: Hidden  # the hidden state of the token before: [1, width]
     sequence: int  # its number
     logits: Logits | None = None  # [1, rows]
     hidden: Hidden | None = None  # for the next guess: [1, width]
@@ -43,7 +43,7 @@ class _Guesses(Batcher[HeadPass]):
 
     def _read(self, together: Sequence[HeadPass], _cancel: CancelEvent | None) -> None:
         try:
-            self._inputs.write(HIDDEN_STATES, np.concatenate([work.given for work in together])[None])
+            self._inputs.write(HIDDEN_STATES, np.concatenate([work.hidden_input for work in together])[None])
             self._inputs.write(NEXT, [work.token for work in together])
             infer(self._request, self._tickets, None)
             logits, hidden = (self._request.get_output_tensor(number).data.copy() for number in range(2))

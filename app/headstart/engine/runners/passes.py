@@ -42,7 +42,7 @@ class Pass:
     window_table: NDArray[np.int32] | None = None  # those of layers with a window; None: no layer has one
     sequence: int = 0  # its number
     padding: int = 0
-    given: Hidden | None = None  # the hidden states that a head reads beside its tokens
+    hidden_input: Hidden | None = None  # the hidden states that a head reads beside its tokens
     logits: Logits | None = None  # [rows, vocabulary]
     hidden: Hidden | None = None  # of each token, if the graph gives it
     error: BaseException | None = None
@@ -158,8 +158,8 @@ class Passes(Batcher[Pass]):
             write("qq_bias_begins", _begins([bias.size for bias in biases]))
         if HIDDEN_STATES in self._inputs:
             nothing = np.zeros((len(ids), self._width), np.float32)
-            given = [nothing[: work.count] if work.given is None else work.given for work in together]
-            write(HIDDEN_STATES, np.concatenate(given)[:, None])
+            states = [nothing[: work.count] if work.hidden_input is None else work.hidden_input for work in together]
+            write(HIDDEN_STATES, np.concatenate(states)[:, None])
 
 
 def _part_of(work: Pass) -> SequencePart:

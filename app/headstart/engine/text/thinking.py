@@ -77,7 +77,7 @@ class ThinkingReader:
     names: Mapping[int, str] = field(default_factory=dict)  # of tokens in the marks, by id: a reader marks their texts
     has_channels: bool = False  # these tokens belong to the answer, too, and sections follow one another
     place: Literal["start", "thinking", "answer"] = "start"  # where reading is; a prompt may end inside a section
-    held: str = ""  # not certain yet: it may belong to a mark, or to the white space before one
+    pending: str = ""  # not certain yet: it may belong to a mark, or to the white space before one
     is_bare: bool = True  # nothing of this part was returned yet; white space is skipped there
     is_plain: bool = False  # the answer began without a mark
     tokens: int = 0  # pieces of the section and its end mark
@@ -103,7 +103,7 @@ class ThinkingReader:
             return "", text
         if token in self.names:
             text = marked(text, self.names[token])
-        self.held += text
+        self.pending += text
         thinking = ""
         self.tokens += self.place == "thinking"
         if self.place == "start":
@@ -115,36 +115,36 @@ class ThinkingReader:
     def finish(self, text: str = "") -> tuple[str, str]:
         """Add the last piece, and return the rest."""
         thinking, answer = self.push(text) if text else ("", "")
-        held, self.held = self._without_marks(self.held), ""
+        pending, self.pending = self._without_marks(self.pending), ""
         if self.place == "thinking":
-            return thinking + held.rstrip(), answer
-        return thinking, answer + ("" if self.has_answer else held)
+            return thinking + pending.rstrip(), answer
+        return thinking, answer + ("" if self.has_answer else pending)
 
     def _begin(self) -> None:
-        rest = self.held.lstrip()
+        rest = self.pending.lstrip()
         if rest.startswith(self.begins):
-            self.place, self.held = "thinking", rest[len(self.begins) :]
+            self.place, self.pending = "thinking", rest[len(self.begins) :]
         elif rest.startswith(self.ends):  # of a section that the prompt opened in a form of its own
-            self.place, self.held = "answer", rest[len(self.ends) :]
+            self.place, self.pending = "answer", rest[len(self.ends) :]
         elif self.skips and rest.startswith(self.skips):
-            self.place, self.held = "answer", rest[len(self.skips) :]
+            self.place, self.pending = "answer", rest[len(self.skips) :]
         elif not any(mark.startswith(rest) for mark in (self.begins, self.ends, self.skips)):
             self.place, self.is_bare, self.is_plain = "answer", self.has_channels, True  # its white space stays
-            self.held = self.held if self.has_channels else self._without_marks(self.held)
+            self.pending = self.pending if self.has_channels else self._without_marks(self.pending)
 
     def _take_thinking(self) -> str:
         if self.is_bare:  # some models open a section again
-            self.held = self.held.lstrip().removeprefix(self.begins).lstrip()
-            if self.begins.startswith(self.held):
+            self.pending = self.pending.lstrip().removeprefix(self.begins).lstrip()
+            if self.begins.startswith(self.pending):
                 return ""
-        thinking, mark, rest = self.held.partition(self.ends)
+        thinking, mark, rest = self.pending.partition(self.ends)
         if mark:
-            self.place, self.held = "answer", rest
+            self.place, self.pending = "answer", rest
             thinking = thinking.rstrip()
         else:
             beginning = next((n for n in range(len(self.ends) - 1, 0, -1) if thinking.endswith(self.ends[:n])), 0)
             certain = thinking[: len(thinking) - beginning].rstrip()
-            thinking, self.held = certain, thinking[len(certain) :]
+            thinking, self.pending = certain, thinking[len(certain) :]
         self.is_bare = bool(mark) or (self.is_bare and not thinking)
         return self._without_marks(thinking)
 
@@ -154,15 +154,15 @@ class ThinkingReader:
         return text
 
     def _take_answer(self) -> str:
-        answer = self.held.lstrip() if self.is_bare else self.held
+        answer = self.pending.lstrip() if self.is_bare else self.pending
         if self.has_channels and self.is_bare:
             if answer.startswith(self.begins):
-                self.place, self.held = "thinking", answer.removeprefix(self.begins)
+                self.place, self.pending = "thinking", answer.removeprefix(self.begins)
                 return ""
             if self.begins.startswith(answer):
                 return ""
             answer = answer.replace(_NONCHARACTER, "")
-        self.held = "" if answer else self.held
+        self.pending = "" if answer else self.pending
         self.is_bare = self.is_bare and not answer
         return answer
 

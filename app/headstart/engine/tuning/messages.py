@@ -32,7 +32,7 @@ class Row:
     name: str
     ms: Mapping[str, float]  # by what was timed
     ratio: Spread | None = None  # the time of the default over its own, run by run
-    better: int = 0  # pairs in which it was faster
+    wins: int = 0  # pairs in which it was faster
     pairs: int = 0
     chosen: bool = False
     failure: Translatable = field(default_factory=Translatable)  # why it cannot run

@@ -120,14 +120,14 @@ class CandidateTimes:
         return self.spread.median if self.spread else 0.0
 
     @property
-    def better(self) -> int:
+    def wins(self) -> int:
         """The pairs in which the candidate was faster."""
         return sum(mine < base for base, mine in zip(self.base, self.mine, strict=True))
 
     def proves(self, rivals: int) -> bool:
         """Return True if its gain among `rivals` is worth a setting and beyond chance (one-sided sign test)."""
         pairs = len(self.base)
-        chance = sum(math.comb(pairs, wins) for wins in range(self.better, pairs + 1)) / 2**pairs
+        chance = sum(math.comb(pairs, wins) for wins in range(self.wins, pairs + 1)) / 2**pairs
         return not self.failure and self.median >= MIN_GAIN and chance <= _CHANCE / rivals
 
 
@@ -174,7 +174,7 @@ def decide_stage(subject: str, trials: Sequence[CandidateTimes], ms: Mapping[str
     proven = [trial for trial in trials if trial.proves(len(trials))]
     best = max(proven, key=lambda trial: trial.median, default=None)
     rows = [
-        Row(each.name, row(each.name), each.spread, each.better, len(each.base), each is best, each.failure)
+        Row(each.name, row(each.name), each.spread, each.wins, len(each.base), each is best, each.failure)
         for each in trials
     ]
     return Stage(subject, (Row(DEFAULT, row(""), chosen=best is None), *rows))

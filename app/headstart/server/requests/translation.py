@@ -41,7 +41,7 @@ def fan_out(request: _R, n: int | None) -> list[_R]:
 
 
 def conversation_request(
-    asked: AnswerRequest,
+    body: AnswerRequest,
     defaults: Defaults,
     messages: tuple[Message, ...],
     tools: Tools | None = None,
@@ -51,49 +51,49 @@ def conversation_request(
 
     `schemas`: the JSON schema of each other field that may have one.
     """
-    values = asked.chat_template_kwargs or TemplateValues()
+    values = body.chat_template_kwargs or TemplateValues()
     budgets = (
-        asked.thinking_budget,
-        asked.thinking_budget_tokens,
-        asked.thinking_token_budget,
+        body.thinking_budget,
+        body.thinking_budget_tokens,
+        body.thinking_token_budget,
         values.thinking_budget,
     )
-    switches = (asked.enable_thinking, values.enable_thinking, values.thinking)
+    switches = (body.enable_thinking, values.enable_thinking, values.thinking)
     request = ConversationRequest(
         messages,
         tools,
         thinking_budget=next((budget for budget in budgets if budget is not None), None),
-        **_common_fields(asked, defaults, schemas, has_tools=tools is not None),
+        **_common_fields(body, defaults, schemas, has_tools=tools is not None),
     )
-    request = with_effort(request, asked.reasoning_effort or values.reasoning_effort)
+    request = with_effort(request, body.reasoning_effort or values.reasoning_effort)
     switch = next((switch for switch in switches if switch is not None), request.thinking)
     return structs.replace(request, thinking=switch)
 
 
 def prompt_request(
-    asked: AnswerRequest, defaults: Defaults, prompt: str | tuple[int, ...], suffix: str = ""
+    body: AnswerRequest, defaults: Defaults, prompt: str | tuple[int, ...], suffix: str = ""
 ) -> PromptRequest:
     """Translate what all requests to continue a text share. Raises RefusedError."""
-    return PromptRequest(prompt or "", suffix, **_common_fields(asked, defaults))
+    return PromptRequest(prompt or "", suffix, **_common_fields(body, defaults))
 
 
 def _common_fields(
-    asked: AnswerRequest,
+    body: AnswerRequest,
     defaults: Defaults,
     schemas: Mapping[str, JsonObject | None] = _NO_SCHEMAS,
     *,
     has_tools: bool = False,
 ) -> dict[str, Any]:
     """Return the fields that conversations and texts have in common."""
-    json_schema, grammar = constraint_of(asked, schemas, has_tools=has_tools)
+    json_schema, grammar = constraint_of(body, schemas, has_tools=has_tools)
     return {
-        "max_new_tokens": _length(asked, defaults.length),
-        "sampling": _sampling(asked, defaults),
+        "max_new_tokens": _length(body, defaults.length),
+        "sampling": _sampling(body, defaults),
         "speculation": defaults.speculation,
-        "stop": (*_stops(asked.stop), *_stops(asked.stop_sequences)),
+        "stop": (*_stops(body.stop), *_stops(body.stop_sequences)),
         "schema": json_schema,
         "grammar": grammar,
-        "stop_on_repetition": bool(asked.stop_on_repetition),
+        "stop_on_repetition": bool(body.stop_on_repetition),
     }
 
 

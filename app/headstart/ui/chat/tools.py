@@ -224,12 +224,12 @@ class ServerDialog(Dialog):
     saved = Signal(str, object)  # name, entry of mcp.json
     test_requested = Signal(object)  # Server
 
-    def __init__(self, name: str, entry: Mapping[str, Any], taken: Collection[str], parent: QWidget) -> None:
-        """`taken` are the names of the other servers."""
+    def __init__(self, name: str, entry: Mapping[str, Any], other_names: Collection[str], parent: QWidget) -> None:
+        """`other_names` are the names of the other servers."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Tool server") if name else self.tr("New tool server"))
-        self._entry, self._taken = entry, frozenset(taken)
+        self._entry, self._other_names = entry, frozenset(other_names)
         self.name = QLineEdit(name, self)
         self.command = QLineEdit(str(entry.get("command", "")), self)
         args, env = entry.get("args"), entry.get("env")  # somebody may have written anything
@@ -288,7 +288,7 @@ class ServerDialog(Dialog):
     @Slot()
     def _check(self) -> None:
         name = self.name.text().strip()
-        is_taken = name in self._taken
+        is_taken = name in self._other_names
         self.status.say(self.tr("Another server has this name.") if is_taken else "", bad=is_taken)
         self.test.setEnabled(bool(self.command.text().strip()))
         self.save_button.setEnabled(bool(name and self.command.text().strip()) and not is_taken)

@@ -307,15 +307,15 @@ class Composer(QFrame):
         self._think.setAccessibleDescription(tip)
         self._fit()
 
-    def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
+    def show_reach(self, text: str, tip: str, *, leaves_computer: bool) -> None:
         """Show whether messages stay on this computer."""
         self._reach.setText(text)
         self._reach.setToolTip(tip)
         self._reach.setAccessibleName(text)
         self._reach.setAccessibleDescription(tip)
-        self._leaves_computer = leaves
-        set_style_class(self._reach, "badge-accent" if leaves else "badge")
-        set_style_property(self._reach, "leaves", leaves)
+        self._leaves_computer = leaves_computer
+        set_style_class(self._reach, "badge-accent" if leaves_computer else "badge")
+        set_style_property(self._reach, "leaves", leaves_computer)
         self._reach.updateGeometry()
         self._fit()
 

@@ -387,7 +387,7 @@ class AddModelController(QObject):
         self._copy = None
         self._fetching = False
         bad = bad and not self._is_cancelled
-        self._card.end(sentence, bad=bad, leads_on="" if self._is_cancelled else next_step)
+        self._card.end(sentence, bad=bad, next_action="" if self._is_cancelled else next_step)
         self._is_cancelled = self._is_paused = False
         self.busy.emit(False)  # noqa: FBT003 - Qt's own signature
 

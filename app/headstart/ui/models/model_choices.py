@@ -28,7 +28,7 @@ class Reach:
 
     text: str
     tip: str
-    leaves: bool = False  # messages leave this computer
+    leaves_computer: bool = False
 
 
 def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False, tools: Sequence[str] = ()) -> Reach:
@@ -42,9 +42,9 @@ def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = Fal
     tip = translate(
         "Outside", "Tools of {} may send on what a model gives them. Headstart cannot see whether they use the network."
     ).format(listed(tools))
-    if reach_of_model.leaves:
+    if reach_of_model.leaves_computer:
         return replace(reach_of_model, tip=sentences(reach_of_model.tip, tip))
-    return Reach(translate("Outside", "Tools may go online"), tip, leaves=True)
+    return Reach(translate("Outside", "Tools may go online"), tip, leaves_computer=True)
 
 
 def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: bool) -> Reach:
@@ -54,7 +54,7 @@ def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: 
         tip = translate("Outside", "Messages go to another program on this computer: {}.").format(server.url)
         return Reach(here, tip)
     if server:
-        return Reach(translate("Outside", "Leaves this computer"), warning(server), leaves=True)
+        return Reach(translate("Outside", "Leaves this computer"), warning(server), leaves_computer=True)
     if remotes.is_remote(settings.model):  # the settings name a server that is not known any more
         return Reach("", "")
     if others:

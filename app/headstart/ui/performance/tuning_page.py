@@ -131,7 +131,7 @@ def _gain_text(row: Row) -> str:
         median=decimal(row.ratio.median, 2),
         low=decimal(row.ratio.low, 2),
         high=decimal(row.ratio.high, 2),
-        better=row.better,
+        better=row.wins,
         pairs=row.pairs,
     )
 
@@ -233,7 +233,7 @@ def _speed_texts(row: Row) -> tuple[str, str]:
     if ratio is None:
         return NO_FIGURE, NO_FIGURE
     spread = f"{decimal(ratio.low, 2)}–{decimal(ratio.high, 2)}"
-    return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.better} / {row.pairs}"
+    return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.wins} / {row.pairs}"
 
 
 _MAX_SECONDS = 1800  # of a tuning

@@ -269,7 +269,7 @@ class WorkCard(Card):
         set_style_class(self._title, "section")
         self._step = StatusLine(self)
         self._bar = BusyBar("", self)
-        self._next = button("", self)  # Pause while work runs, then `leads_on`
+        self._next = button("", self)  # Pause while work runs, then `next_action`
         self._cancel = button(self.tr("Cancel"), self)
         self._toggle = button(self.tr("Show log"), self, "flat")
         self._toggle.setCheckable(True)
@@ -346,13 +346,13 @@ class WorkCard(Card):
         self._log.appendPlainText(line)
         self._toggle.show()
 
-    def end(self, sentence: str, *, bad: bool, leads_on: str = "") -> None:
-        """Show how the work ended. `leads_on` is the text of a button for the next action."""
+    def end(self, sentence: str, *, bad: bool, next_action: str = "") -> None:
+        """Show how the work ended. `next_action` is the text of a button for the next action."""
         self._is_running = False
         self._tick.stop()
         self._show_step(sentence, "danger" if bad else "muted")
         self._toggle.setChecked(bad and bool(self.log))
-        self._show_state(leads_on)
+        self._show_state(next_action)
         announce(self, sentence, urgent=bad)
 
     @Slot()
@@ -404,10 +404,10 @@ class WorkCard(Card):
         self._clock.start()
         self._step.say(text, kind)
 
-    def _show_state(self, leads_on: str) -> None:
-        set_style_property(self._next, "kind", "primary" if leads_on else "plain")
-        self._next.setText(leads_on)  # after the property, as the size depends on both
-        self._next.setVisible(bool(leads_on))
+    def _show_state(self, next_action: str) -> None:
+        set_style_property(self._next, "kind", "primary" if next_action else "plain")
+        self._next.setText(next_action)  # after the property, as the size depends on both
+        self._next.setVisible(bool(next_action))
         self._cancel.setText(self.tr("Cancel") if self._is_running else self.tr("Dismiss"))
         self._bar.show_running()
         self._bar.setVisible(self._is_running)

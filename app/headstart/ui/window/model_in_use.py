@@ -154,9 +154,9 @@ class ModelInUse(QObject):
         reach = model_choices.reach(
             session.settings, servers, fetching=self._models.adding.is_fetching, tools=self._tools.online_names
         )
-        self._window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
+        self._window.chat.composer.show_reach(reach.text, reach.tip, leaves_computer=reach.leaves_computer)
         server = model_choices.server_of(session.settings, servers)
-        if not reach.leaves:
+        if not reach.leaves_computer:
             self._window.chat.notice.retract(Cause.REACH)
         if server and not remotes.is_here(server) and self._store.recall(_WARNED.format(server.name)) != server.url:
             with suppress(HistoryError):  # it is said again then
