@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from installer import locking
-from installer.locking import Kind
+from installer.locking import LockKind
 
 _SERVICE_ARGUMENTS = ("--vulnerability-service", "osv", "--disable-pip", "--require-hashes")
 _ARGUMENTS = (*_SERVICE_ARGUMENTS, "--format", "json", "--progress-spinner", "off", "--requirement")
@@ -37,7 +37,7 @@ class Audit:
 
 def main() -> int:
     """Print the result for every lock. Return 1 if there is a weakness, else 0."""
-    audits = [ask(lock) for lock in sorted({*map(locking.path, Kind), *locking.LOCKS.glob("*.txt")})]
+    audits = [ask(lock) for lock in sorted({*map(locking.path, LockKind), *locking.LOCKS.glob("*.txt")})]
     print(*audits, sep="\n")
     return int(any(audit.weaknesses for audit in audits))
 

@@ -12,7 +12,7 @@ if __name__ == "__main__":
     sys.path[0] = str(ROOT)  # started as a script, Python looks beside this file
 
 from installer import environment  # noqa: E402
-from installer.order import Order, Target, parser  # noqa: E402
+from installer.order import PackageOrder, Target, parser  # noqa: E402
 
 PREPARED = {
     Target.MACOS: "The recipe for macOS is prepared and was not run; see installer/macos/README.md.",
@@ -21,7 +21,7 @@ PREPARED = {
 
 def main(arguments: list[str]) -> int:
     """Build a package. Return the exit code."""
-    order = Order.from_arguments(parser(__doc__ or "").parse_args(arguments))
+    order = PackageOrder.from_arguments(parser(__doc__ or "").parse_args(arguments))
     if order.target in PREPARED:
         print(PREPARED[order.target], file=sys.stderr)
         return 1

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from installer import kernels, locking
-from installer.locking import Kind
+from installer.locking import LockKind
 
 PINS = locking.PINS
 _USER_VARIABLES = (
@@ -29,7 +29,7 @@ def prepare(root: Path, work: Path) -> Path:
     """Return the Python of an environment with the application of `root`. Packages are fetched once for each lock."""
     folder = work / f"environment-{_key()}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    lock = locking.path(Kind.PROGRAM)
+    lock = locking.path(LockKind.PROGRAM)
     if not (folder / _COMPLETE).exists():
         venv.create(folder, with_pip=True, clear=True)
         _fetch(python, root, lock)
@@ -43,7 +43,7 @@ def prepare(root: Path, work: Path) -> Path:
 def build_wheel(python: Path, root: Path, work: Path, target: str) -> None:
     """Build Headstart's wheel in `work`, with kernels for `target`; empty: for this system, if they can be built."""
     # The lock has the build backend, too; without a lock pip fetches it.
-    isolation = ["--no-build-isolation"] if locking.path(Kind.PROGRAM).is_file() else []
+    isolation = ["--no-build-isolation"] if locking.path(LockKind.PROGRAM).is_file() else []
     shutil.rmtree(work / _WHEEL, ignore_errors=True)
     arguments = ["--no-deps", "--wheel-dir", str(work / _WHEEL), *isolation, str(root)]
     _pip(python, "wheel", *arguments, kernels_for=target)
@@ -98,7 +98,7 @@ def _pip(python: Path, command: str, *arguments: str, kernels_for: str = "") -> 
 def _key() -> str:
     """Return a hash of the pins, the lock and the Python."""
     digest = hashlib.sha256(PINS.read_bytes())
-    lock = locking.path(Kind.PROGRAM)
+    lock = locking.path(LockKind.PROGRAM)
     digest.update(lock.read_bytes() if lock.is_file() else b"")
     digest.update(f"{platform.python_version()} {sys.platform} {platform.machine()}".encode())
     return digest.hexdigest()[:12]

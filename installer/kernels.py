@@ -40,7 +40,7 @@ PROCESSORS = {
 }
 
 
-class Target(NamedTuple):
+class KernelTarget(NamedTuple):
     """A system: Zig's name for it, the library's file, and the platform in the name of a wheel."""
 
     triple: str
@@ -48,19 +48,19 @@ class Target(NamedTuple):
     platform: str
 
 
-LINUX = Target("x86_64-linux-gnu.2.17", "libheadstart_kernels.so", "manylinux_2_17_x86_64")
-WINDOWS = Target("x86_64-windows-gnu", "headstart_kernels.dll", "win_amd64")
+LINUX = KernelTarget("x86_64-linux-gnu.2.17", "libheadstart_kernels.so", "manylinux_2_17_x86_64")
+WINDOWS = KernelTarget("x86_64-windows-gnu", "headstart_kernels.dll", "win_amd64")
 TARGETS = (LINUX, WINDOWS)  # for other processors there are no instruction sets
 
 
-def host_target() -> Target | None:
+def host_target() -> KernelTarget | None:
     """Return the target of this system; None if there is no library for it."""
     machine = {"AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     system = {"win32": "windows"}.get(sys.platform, sys.platform)
     return next((target for target in TARGETS if target.triple.startswith(f"{machine}-{system}")), None)
 
 
-def build(folder: Path, target: Target) -> str:
+def build(folder: Path, target: KernelTarget) -> str:
     """Compile `folder`/source to a library in `folder`, unless it is up to date. Return the platform for a wheel.
 
     Raises OSError; an older library is removed then.
@@ -90,7 +90,7 @@ def build(folder: Path, target: Target) -> str:
     return built_for
 
 
-def up_to_date(folder: Path, target: Target) -> str:
+def up_to_date(folder: Path, target: KernelTarget) -> str:
     """Return the platform that the library was built for; empty if it is missing, or its sources or flags changed."""
     stamp = _stamp(folder, target)
     if not stamp.exists() or not (folder / target.library).exists():
@@ -112,12 +112,12 @@ def _run(command: Sequence[str], folder: Path) -> None:
         raise ChildProcessError(f"the compiler failed at {command[-1]}")
 
 
-def _stamp(folder: Path, target: Target) -> Path:
+def _stamp(folder: Path, target: KernelTarget) -> Path:
     """Return the path of the stamp, which has the hash of sources and flags, and the platform."""
     return folder / f"{target.library}.stamp"
 
 
-def _digest(folder: Path, target: Target) -> str:
+def _digest(folder: Path, target: KernelTarget) -> str:
     digest = hashlib.sha256(target.triple.encode())
     for path in (Path(__file__), *sorted((folder / "source").glob("*.[ch]"))):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
@@ -162,7 +162,7 @@ def get_build_hook() -> "type[BuildHookInterface[Any]]":
         def _folder(self) -> Path:
             return Path(self.root) / FOLDER
 
-        def _target(self) -> Target | None:
+        def _target(self) -> KernelTarget | None:
             triple = os.environ.get(VARIABLE)
             if triple == "none":
                 return None

@@ -25,7 +25,7 @@ BACKEND = "hatchling"  # builds the project, and fetches nothing else
 _LINE = re.compile(r"(?P<name>[\w.-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")
 
 
-class Kind(StrEnum):
+class LockKind(StrEnum):
     """The purpose of an environment."""
 
     PROGRAM = "program"  # what is frozen
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
     @property
     def extras(self) -> str:
-        return "installer" if self is Kind.PROGRAM else "export,test,installer"
+        return "installer" if self is LockKind.PROGRAM else "export,test,installer"
 
 
 class Locked(NamedTuple):
@@ -44,7 +44,7 @@ class Locked(NamedTuple):
     sha256: str
 
 
-def path(kind: Kind) -> Path:
+def path(kind: LockKind) -> Path:
     """Return the path of the lock of this Python on this system; there need not be one."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return LOCKS / f"{kind}-{python}-{sys.platform}-{platform.machine().lower()}.txt"
@@ -55,7 +55,7 @@ def read(file: Path) -> tuple[Locked, ...]:
     return tuple(_read(file))
 
 
-def text(kind: Kind, report: Mapping[str, Any]) -> str:
+def text(kind: LockKind, report: Mapping[str, Any]) -> str:
     """Return the lock for a report of pip."""
     packages = [_locked(package) for package in report["install"] if "archive_info" in package["download_info"]]
     platform_tag = path(kind).stem.removeprefix(f"{kind}-")
@@ -74,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m installer.locking", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--within", type=Path, help="versions to keep to besides the pins")
     further = parser.parse_args().within
-    for kind in Kind:
+    for kind in LockKind:
         lock = text(kind, _resolved(kind, further.read_text(encoding="utf-8") if further else ""))
         path(kind).write_text(lock, encoding="utf-8")
         print(path(kind))
@@ -92,7 +92,7 @@ def variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {**inherited, "PIP_CONFIG_FILE": os.devnull}
 
 
-def _resolved(kind: Kind, further: str) -> dict[str, Any]:
+def _resolved(kind: LockKind, further: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="headstart-lock-") as folder:
         report, within = Path(folder) / "report.json", Path(folder) / "within.txt"
         within.write_text(constraints(PINS.read_text(encoding="utf-8"), further), encoding="utf-8")

@@ -14,7 +14,7 @@ from headstart.library.manifest import Manifest
 from headstart.ui.help.licences import Component
 from installer import bill, environment, freezing, stamps
 from installer.linux import deb, tarball
-from installer.order import Order, Target, parser
+from installer.order import PackageOrder, Target, parser
 from installer.windows import msi, payload, setup, tools
 
 
@@ -28,7 +28,7 @@ class IncompleteBillError(HeadstartError):
 
 def main(arguments: list[str]) -> int:
     """Build a package. Return the exit code."""
-    order = Order.from_arguments(parser(__doc__ or "").parse_args(arguments))
+    order = PackageOrder.from_arguments(parser(__doc__ or "").parse_args(arguments))
     try:
         packages = make(order, int(os.environ["SOURCE_DATE_EPOCH"]))
     except HeadstartError as error:
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def make(order: Order, epoch: int) -> list[Path]:
+def make(order: PackageOrder, epoch: int) -> list[Path]:
     """Build and return the packages or, for the target `dir`, the folder. Print their sizes."""
     order.output.mkdir(parents=True, exist_ok=True)
     folder, packages = _make_for_windows(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
@@ -53,7 +53,7 @@ def make(order: Order, epoch: int) -> list[Path]:
     return packages
 
 
-def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
+def _make_for_windows(order: PackageOrder, epoch: int) -> tuple[Path, list[Path]]:
     """Build the program for Windows, its setup and its MSI. They cannot run here, so their libraries are checked."""
     tools.require()
     work = order.work / "windows"
@@ -63,7 +63,7 @@ def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     return program, [pack(program, work / "launchers", order.output) for pack in (setup.pack, msi.pack)]
 
 
-def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
+def _make_here(order: PackageOrder, epoch: int) -> tuple[Path, list[Path]]:
     """Build the program for this system, and its packages."""
     frozen = freezing.freeze(order.work)
     _complete(frozen.folder, order, order.work, epoch, bill.program_parts())
@@ -83,7 +83,9 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     return frozen.folder, packages
 
 
-def _complete(folder: Path, order: Order, work: Path, epoch: int, parts: Sequence[Component], system: str = "") -> None:
+def _complete(
+    folder: Path, order: PackageOrder, work: Path, epoch: int, parts: Sequence[Component], system: str = ""
+) -> None:
     """Put the exporter's wheel, the model and the bill of materials beside the program, and set all times."""
     if gaps := bill.gaps(folder, parts):
         raise IncompleteBillError("The list of parts is not complete: {gaps}.", gaps="; ".join(gaps))

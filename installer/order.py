@@ -20,7 +20,7 @@ class Target(StrEnum):
 
 
 @dataclass(frozen=True)
-class Order:
+class PackageOrder:
     """A package to build."""
 
     target: Target
@@ -29,7 +29,7 @@ class Order:
     work: Path
 
     @classmethod
-    def from_arguments(cls, arguments: argparse.Namespace) -> "Order":
+    def from_arguments(cls, arguments: argparse.Namespace) -> "PackageOrder":
         return cls(Target(arguments.target), arguments.with_model, arguments.output.resolve(), arguments.work.resolve())
 
 

@@ -111,9 +111,10 @@ def write(
     prompt_ids = [tokenizer.encode(text, add_special_tokens=False).input_ids.data[0].tolist() for text in texts]
     written_to, layers = states or ("", ())
     found = [
-        _Answer(ids, np.random.default_rng(seed + number), number < counted) for number, ids in enumerate(prompt_ids)
+        _AnswerInProgress(ids, np.random.default_rng(seed + number), number < counted)
+        for number, ids in enumerate(prompt_ids)
     ]
-    writer = _Writer(Path(folder), temperature, found, tokens, layers)
+    writer = _AnswersWriter(Path(folder), temperature, found, tokens, layers)
     for done in writer.write():
         process.tell(done, len(prompt_ids) * tokens)
     if counts:
@@ -144,7 +145,7 @@ def in_16_bits(states: NDArray[np.float32]) -> Hidden:
 
 
 @dataclass
-class _Answer:
+class _AnswerInProgress:
     """An answer in progress. `rng` draws its tokens; `states`: of the prompt and of the answer, in pieces."""
 
     prompt: list[int]
@@ -154,11 +155,11 @@ class _Answer:
     states: list[Hidden] = field(default_factory=list)
 
 
-class _Writer:
+class _AnswersWriter:
     """A finished model that writes several answers at once. `counts`: of the answers that are to be counted."""
 
     def __init__(
-        self, folder: Path, temperature: float, answers: Sequence[_Answer], tokens: int, layers: Sequence[int]
+        self, folder: Path, temperature: float, answers: Sequence[_AnswerInProgress], tokens: int, layers: Sequence[int]
     ) -> None:
         """Compile the model, with room for `tokens` of each answer. `layers`: whose states are wanted, if any."""
         self._answers, self._tokens, self._temperature = answers, tokens, temperature
@@ -188,7 +189,7 @@ class _Writer:
         """Write all answers, with their final ids. Yield after each pass how many tokens are written or spared."""
         beginning = self._read_beginning()
         free, waiting, done = [*self._sequences], [*reversed(self._answers)], 0
-        writing: list[tuple[Any, _Answer]] = []  # with the sequence of each
+        writing: list[tuple[Any, _AnswerInProgress]] = []  # with the sequence of each
         while waiting or writing:
             new = 0
             while waiting and free and (not new or new + len(waiting[-1].prompt) <= _READ):
@@ -224,7 +225,7 @@ class _Writer:
         return [] if hidden is None else [in_16_bits(hidden[: len(shared)])]
 
     def _read(
-        self, writing: Sequence[tuple[Any, _Answer]], ids: Sequence[list[int]]
+        self, writing: Sequence[tuple[Any, _AnswerInProgress]], ids: Sequence[list[int]]
     ) -> Iterable[tuple[Row, NDArray[np.float32] | None]]:
         """Return the logits after the ids of each sequence, and their states if they are wanted."""
         sequences = [sequence for sequence, _ in writing]
@@ -234,7 +235,7 @@ class _Writer:
             return [(each.logits[0], each.hidden) for each in passes if each.logits is not None]
         return [(sequence.forward(each)[0], None) for sequence, each in zip(sequences, ids, strict=True)]
 
-    def _go_on(self, answer: _Answer, logits: Row) -> None:
+    def _go_on(self, answer: _AnswerInProgress, logits: Row) -> None:
         """Choose the next token."""
         below = logits - logits.max()
         token = int(below.argmax())

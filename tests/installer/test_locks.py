@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from installer.locking import LOCKS, PINS, Kind, Locked
+from installer.locking import LOCKS, PINS, Locked, LockKind
 from installer.windows import locking as windows_locking
 from installer.windows import runtime, wheels
 from installer.windows.wheels import WheelError
@@ -19,10 +19,10 @@ from tests.installer.test_windows import wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_LINUX = {"python_version": "3.11", "python_full_version": "3.11.0", "sys_platform": "linux", "os_name": "posix"}
-FILES = {kind: LOCKS / f"{kind}-cp311-linux-x86_64.txt" for kind in Kind}
+FILES = {kind: LOCKS / f"{kind}-cp311-linux-x86_64.txt" for kind in LockKind}
 
 
-def _locked(kind: Kind) -> dict[str, str]:
+def _locked(kind: LockKind) -> dict[str, str]:
     return {each.name: each.version for each in locking.read(FILES[kind])}
 
 
@@ -35,8 +35,8 @@ def _fits(line: str) -> bool:
     return need.marker is None or need.marker.evaluate(OF_LINUX)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_lock_satisfies_the_project(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", LockKind)
+def test_lock_satisfies_the_project(kind: LockKind) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     asked = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     for extra in kind.extras.split(","):
@@ -47,13 +47,13 @@ def test_lock_satisfies_the_project(kind: Kind) -> None:
     assert not unmet, "the locks are behind pyproject.toml: python -m installer.locking writes them"
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_lock_has_the_versions_of_the_pins(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", LockKind)
+def test_lock_has_the_versions_of_the_pins(kind: LockKind) -> None:
     lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     pins = {_key(Requirement(line)): line.partition("==")[2].split(";")[0] for line in lines if _fits(line)}
     locked = _locked(kind)
     assert {name: version for name, version in locked.items() if pins.get(name, version) != version} == {}
-    if kind is Kind.PROGRAM:
+    if kind is LockKind.PROGRAM:
         assert locked.keys() <= pins.keys(), "what is frozen is pinned for every system"
 
 
@@ -76,7 +76,7 @@ def test_pip_report_becomes_a_lock(tmp_path: Path) -> None:
         ]
     }
     file = tmp_path / "lock.txt"
-    file.write_text(locking.text(Kind.TESTS, report), encoding="utf-8")
+    file.write_text(locking.text(LockKind.TESTS, report), encoding="utf-8")
     assert locking.read(file) == (Locked("odd-name-x", "1.0", "ab" * 32),)
     file.write_text("odd==1\n", encoding="utf-8")
     with pytest.raises(ValueError, match="odd==1"):
@@ -104,7 +104,7 @@ def test_build_installs_only_locked_packages(
     monkeypatch.setattr(locking, "path", lambda kind: FILES[kind])
     environment.prepare(ROOT, tmp_path)
     assert installed == [
-        ("install", "--require-hashes", "--no-deps", "--requirement", str(FILES[Kind.PROGRAM])),
+        ("install", "--require-hashes", "--no-deps", "--requirement", str(FILES[LockKind.PROGRAM])),
         ("wheel", "--no-deps", "--wheel-dir", str(tmp_path / "wheel"), "--no-build-isolation", str(ROOT)),
         ("install", "--no-deps", "--force-reinstall", str(tmp_path / "headstart.whl")),
     ]

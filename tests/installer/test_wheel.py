@@ -79,7 +79,7 @@ def test_two_builds_of_the_kernels_are_equal(tmp_path: Path) -> None:
     proven_once(f"two-builds-{version}", sources, lambda: _prove_equal_builds(tmp_path, target))
 
 
-def _prove_equal_builds(tmp_path: Path, target: kernels.Target) -> None:
+def _prove_equal_builds(tmp_path: Path, target: kernels.KernelTarget) -> None:
     places = tmp_path / "one", tmp_path / "another" / "place"
     for place in places:
         _copy(place)

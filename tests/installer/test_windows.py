@@ -12,7 +12,7 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
-from installer.order import Order, Target
+from installer.order import PackageOrder, Target
 from installer.windows import launchers, msi, payload, setup, tools, wheels
 
 from headstart import __version__, cli
@@ -210,7 +210,7 @@ def test_exporter_is_packed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
     for kind in (setup, msi):
         monkeypatch.setattr(kind, "pack", pack)
-    making.make(Order(Target.WINDOWS, "", tmp_path / "dist", tmp_path), 1_700_000_000)
+    making.make(PackageOrder(Target.WINDOWS, "", tmp_path / "dist", tmp_path), 1_700_000_000)
     assert len(packed) == 2
     assert all(built.name in listed for listed in packed)
     assert "$INSTDIR\\exporter" in setup.SCRIPT.read_text(encoding="utf-8")  # an older one must not stay beside it

@@ -139,7 +139,7 @@ class Keep:
         _require(re.fullmatch(r"[\w-]+", self.chat) is not None, "chat", "letters, digits, - and _", self.chat)
 
 
-class _Generation(Tagged, frozen=True, kw_only=True):
+class _AnswerRequest(Tagged, frozen=True, kw_only=True):
     """The common part of the requests for an answer."""
 
     max_new_tokens: int = parameters.AnswerParams.max_new_tokens  # 0: only read the prompt
@@ -169,7 +169,7 @@ class _Generation(Tagged, frozen=True, kw_only=True):
         return [name for name, value in values.items() if name not in known and value != plain[name]]
 
 
-class ConversationRequest(_Generation, frozen=True):
+class ConversationRequest(_AnswerRequest, frozen=True):
     """A request for the next message of a conversation."""
 
     # Rendered by the model's chat template; special tokens in a content are plain text. An answer as the last message
@@ -186,7 +186,7 @@ class ConversationRequest(_Generation, frozen=True):
         _require(bool(self.messages), "messages", "at least one", 0)
 
 
-class PromptRequest(_Generation, frozen=True):
+class PromptRequest(_AnswerRequest, frozen=True):
     """A request to continue a text, or to fill a gap in one."""
 
     prompt: str | tuple[int, ...] = ""  # a text, in which special tokens count, or token ids

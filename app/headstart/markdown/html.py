@@ -31,14 +31,14 @@ _HEADING_SHIFT = 2  # a page has a title and the names of the speakers above
 
 def to_html(blocks: Iterable[Block]) -> str:
     """Return blocks as HTML without a page around it."""
-    writer = _Writer()
+    writer = _HtmlWriter()
     for block in blocks:
         writer.add(block)
     writer.close(0)
     return "".join(writer.parts)
 
 
-class _Writer:
+class _HtmlWriter:
     """A writer of blocks, which stand side by side, into quotes and lists, which lie in each other."""
 
     def __init__(self) -> None:

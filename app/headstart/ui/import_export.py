@@ -130,7 +130,7 @@ def generate_pdf(title: str, sections: Sequence[Iterable[Block]], locale: QLocal
     writer.setCreator("Headstart")
     writer.setResolution(_DOTS)
     writer.setPageLayout(_layout(locale or QLocale()))
-    pages = _Pages(writer)
+    pages = _PdfPages(writer)
     for number, section in enumerate(sections):
         for block in section:
             for _ in pages.add(block):
@@ -151,7 +151,7 @@ def generate_pdf(title: str, sections: Sequence[Iterable[Block]], locale: QLocal
     return bytes(buffer.data().data())
 
 
-class _Pages:
+class _PdfPages:
     """A document on pages. No page ends with a heading, a rule or the upper edge of a box."""
 
     def __init__(self, writer: QPdfWriter) -> None:

@@ -36,7 +36,7 @@ _GEMMA_27B = {"gemma2": 46, "gemma3": 62}  # layers, by which llama.cpp knows th
 
 
 @dataclass(frozen=True)
-class _File:
+class _GGUFFile:
     """A readable file of a known kind."""
 
     reader: Any
@@ -88,12 +88,12 @@ def exact(path: Path, store: Path) -> tuple[Any, packing.PackedTensors]:
     return model, stored
 
 
-def _build(file: _File, weights: str, store: Path, advance: Advance) -> tuple[Any, packing.PackedTensors]:
+def _build(file: _GGUFFile, weights: str, store: Path, advance: Advance) -> tuple[Any, packing.PackedTensors]:
     with packing.PackedTensors(file.tensors, weights, store, advance) as stored:
         return GraphBuilder(file.kind, file.sizes, stored).build(), stored
 
 
-def _compression(file: _File, weights: str) -> dict[str, str]:
+def _compression(file: _GGUFFile, weights: str) -> dict[str, str]:
     """Return the compression of the model's weights in NNCF's terms."""
     if weights == "fp16":
         return {}
@@ -105,7 +105,7 @@ def _compression(file: _File, weights: str) -> dict[str, str]:
     return {"mode": "int4_sym", "group_size": str(group), "ratio": f"{ratio:.2f}"}
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> _GGUFFile:
     reader = metadata.read(path)
     found = {tensor.name: tensor for tensor in reader.tensors}
     name = metadata.value(reader, "general.architecture")
@@ -126,7 +126,7 @@ def _read(path: Path) -> _File:
     blocks = range(sizes.layers, metadata.value(reader, f"{name}.block_count"))  # that guess tokens further ahead
     ahead = tuple(f"blk.{block}." for block in blocks)
     found = {tensor: each for tensor, each in found.items() if not tensor.startswith(ahead)}
-    file = _File(reader, found, ARCHITECTURES[name], sizes)
+    file = _GGUFFile(reader, found, ARCHITECTURES[name], sizes)
     _require_tensors(file, path.name)
     return file
 
@@ -308,7 +308,7 @@ def _windowed_layers(pattern: Any, layers: int) -> tuple[bool, ...]:
     return tuple(map(bool, pattern))
 
 
-def _require_tensors(file: _File, name: str) -> None:
+def _require_tensors(file: _GGUFFile, name: str) -> None:
     required, optional = tensors(file.kind, file.sizes)
     for tensor in (*required, *(each for each in optional if each in file.tensors)):
         expected: Shape = required.get(tensor) or optional[tensor]
@@ -338,7 +338,7 @@ def _require_tensors(file: _File, name: str) -> None:
             )
 
 
-def _config(file: _File) -> dict[str, Any]:
+def _config(file: _GGUFFile) -> dict[str, Any]:
     """Return the `config.json` that transformers would write."""
     kind, sizes = file.kind, file.sizes
     config = {

@@ -126,12 +126,12 @@ def _graph(model: E5File) -> Any:
     ov = openvino()
     ids = _ops().parameter([-1, -1], ov.Type.i64, name="input_ids")
     ids.output(0).set_names({"input_ids"})
-    states = _Graph(model)(ids)
+    states = _EncoderGraph(model)(ids)
     states.set_names({"last_hidden_state"})
     return ov.Model([states], [ids], "e5")
 
 
-class _Graph:
+class _EncoderGraph:
     """A BERT encoder. Its word embeddings stay in 4-bit blocks; its matrices have 16 bits."""
 
     def __init__(self, model: E5File) -> None:

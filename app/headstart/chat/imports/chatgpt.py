@@ -10,10 +10,10 @@ from headstart.chat.imports.tree import (
     RECORDINGS,
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Result,
     Thought,
     attached,
@@ -33,18 +33,18 @@ def _entries(content: object) -> Sequence[object] | None:
     return entries_with(content, _is_chat)
 
 
-def _is_chat(entry: Record) -> bool:
+def _is_chat(entry: JsonRecord) -> bool:
     return isinstance(entry.get("mapping"), Mapping | list) or isinstance(entry.get("linear_conversation"), list)
 
 
-def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
+def _read(chat: JsonRecord, left_out: LeftOut) -> Bundle | None:
     if not _is_chat(chat):
         return None
     default = chat.text("default_model_slug")
     nodes = chat.get("mapping") or chat.get("linear_conversation")
     keyed = nodes.items() if isinstance(nodes, Mapping) else [(None, node) for node in listing(nodes)]
     return bundle(
-        [_node(key, Record(node), default, left_out) for key, node in keyed],
+        [_node(key, JsonRecord(node), default, left_out) for key, node in keyed],
         chat.key("current_node"),
         chat.text("title"),
         created=chat.seconds("create_time"),
@@ -55,7 +55,7 @@ def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(key: str | None, node: Record, default_model: str, left_out: LeftOut) -> MessageNode:
+def _node(key: str | None, node: JsonRecord, default_model: str, left_out: LeftOut) -> MessageNode:
     message = node.record("message")
     metadata = message.record("metadata")
     role = message.record("author").text("role") or message.text("role")
@@ -73,10 +73,10 @@ def _node(key: str | None, node: Record, default_model: str, left_out: LeftOut) 
     return MessageNode(own_key, parent, role, parts, message.seconds("create_time"), model, files, children)
 
 
-def _parts(role: str, message: Record, left_out: LeftOut) -> tuple[Part, ...]:
+def _parts(role: str, message: JsonRecord, left_out: LeftOut) -> tuple[Part, ...]:
     """Return the parts of a message. A part of an unknown kind without text is counted in `left_out`."""
     whole = message.get("content")
-    content = Record({"content_type": "text", "parts": [whole]} if isinstance(whole, str) else whole)
+    content = JsonRecord({"content_type": "text", "parts": [whole]} if isinstance(whole, str) else whole)
     kind = content.text("content_type") or "text"
     if kind in _OF_THE_PROGRAM or (kind in ("thoughts", "reasoning_recap") and role == "assistant"):
         return _thoughts(content)
@@ -96,7 +96,7 @@ def _parts(role: str, message: Record, left_out: LeftOut) -> tuple[Part, ...]:
     return (text,)
 
 
-def _thoughts(content: Record) -> tuple[Part, ...]:
+def _thoughts(content: JsonRecord) -> tuple[Part, ...]:
     """Return the thoughts of a node, each under its summary, without the time that they took."""
     texts: list[str] = []
     for thought in content.records("thoughts"):
@@ -105,7 +105,7 @@ def _thoughts(content: Record) -> tuple[Part, ...]:
     return tuple(Thought(text) for text in texts if text)
 
 
-def _text(kind: str, content: Record, metadata: Record, left_out: LeftOut) -> str:
+def _text(kind: str, content: JsonRecord, metadata: JsonRecord, left_out: LeftOut) -> str:
     if kind == "user_editable_context":  # what you told of yourself
         return "\n\n".join(filter(None, map(content.text, ("user_profile", "user_instructions"))))
     if kind == "tether_quote":
@@ -120,7 +120,7 @@ def _piece(part: object, left_out: LeftOut) -> str:
     """Return the text of a part. Images and sounds are counted, and a mark takes their place."""
     if isinstance(part, str):
         return part
-    kind, spoken = Record(part).text("content_type"), Record(part).text("text")
+    kind, spoken = JsonRecord(part).text("content_type"), JsonRecord(part).text("text")
     if spoken:
         return spoken
     name = kind.partition("_")[0]
@@ -130,7 +130,7 @@ def _piece(part: object, left_out: LeftOut) -> str:
     return f"[{'audio' if name == 'real' else name}]" if name else ""
 
 
-def _without_citations(text: str, metadata: Record) -> str:
+def _without_citations(text: str, metadata: JsonRecord) -> str:
     """Replace citation marks by the links of their sources."""
     if not re.search("[\ue200-\ue2ff]", text):
         return text

@@ -6,10 +6,10 @@ from headstart.chat.conversation import Attachment, Project, clean_name
 from headstart.chat.imports.tree import (
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Result,
     Thought,
     attached,
@@ -27,7 +27,7 @@ def _entries(content: object) -> Sequence[object] | None:
     return entries_with(content, lambda entry: isinstance(entry.get("chat_messages"), list))
 
 
-def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
+def _read(chat: JsonRecord, left_out: LeftOut) -> Bundle | None:
     if not isinstance(chat.get("chat_messages"), list):
         return None
     model = chat.text("model")
@@ -43,7 +43,7 @@ def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, message: Record, model: str, left_out: LeftOut) -> MessageNode:
+def _node(number: int, message: JsonRecord, model: str, left_out: LeftOut) -> MessageNode:
     parts = [part for block in message.records("content") for part in _parts(block, left_out)]
     if not any(isinstance(part, str) and part.strip() for part in parts):
         parts.append(message.text("text"))  # older exports have no more
@@ -61,11 +61,11 @@ def _node(number: int, message: Record, model: str, left_out: LeftOut) -> Messag
     )
 
 
-def _name(file: Record) -> str:
+def _name(file: JsonRecord) -> str:
     return file.text("file_name") or ("pasted.txt" if file.get("extracted_content") else "")
 
 
-def _parts(block: Record, left_out: LeftOut) -> Iterable[Part]:
+def _parts(block: JsonRecord, left_out: LeftOut) -> Iterable[Part]:
     kind, id_ = block.text("type"), block.text("id", "tool_use_id")
     match kind:
         case "text":
@@ -104,7 +104,7 @@ def projects(content: object) -> tuple[Project, ...] | None:
     return tuple(project for project in found if project.name)
 
 
-def _project(entry: Record) -> Project:
+def _project(entry: JsonRecord) -> Project:
     prompt = long_text(entry.text("prompt_template"))
     docs = ((long_text(doc.text("filename")), long_text(doc.text("content"))) for doc in entry.records("docs"))
     settings = {"system_prompt": prompt} if prompt else {}

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from headstart.chat.conversation import Project
 from headstart.chat.imports import chatgpt, claude, jan, llama_cpp, lm_studio, open_webui
-from headstart.chat.imports.tree import EMPTY, NOT_CHATS, LeftOut, Record
+from headstart.chat.imports.tree import EMPTY, NOT_CHATS, JsonRecord, LeftOut
 from headstart.chat.json_chats import (
     MAX_BYTES,
     MAX_CHATS,
@@ -110,7 +110,7 @@ def _read(content: object, chats: list[Bundle], left_out: LeftOut) -> str | None
         require_few(len(entries), MAX_CHATS, Translatable("chats"))
         for entry in entries:
             try:
-                chat = program.read(Record(entry), left_out)
+                chat = program.read(JsonRecord(entry), left_out)
             except MalformedError as error:
                 left_out.add(Translatable("chats of which {reason}", reason=error.text))
                 continue

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from headstart.chat.imports.tree import (
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Thought,
     attached,
     bundle,
@@ -40,7 +40,7 @@ def _entries(content: object) -> Sequence[object] | None:
         return None
     threads: dict[object, list[object]] = {}
     for message in listing(content):
-        threads.setdefault(key_of(Record(message).get("thread_id")), []).append(message)
+        threads.setdefault(key_of(JsonRecord(message).get("thread_id")), []).append(message)
     return [{"thread": {}, "messages": messages} for messages in threads.values()]
 
 
@@ -51,9 +51,9 @@ def _is_thread(content: object) -> bool:
     )
 
 
-def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
+def _read(entry: JsonRecord, left_out: LeftOut) -> Bundle | None:
     thread = entry.record("thread")
-    assistant = next(iter(thread.records("assistants")), Record(None))
+    assistant = next(iter(thread.records("assistants")), JsonRecord(None))
     model = assistant.record("model").text("id") or thread.record("model").text("id")
     nodes = [_node(number, message, model, left_out) for number, message in enumerate(entry.records("messages"))]
     times = times_of(nodes)
@@ -69,7 +69,7 @@ def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, message: Record, model: str, left_out: LeftOut) -> MessageNode:
+def _node(number: int, message: JsonRecord, model: str, left_out: LeftOut) -> MessageNode:
     metadata = message.record("metadata")
     return MessageNode(
         message.key("id") or f"message {number}",
@@ -98,7 +98,7 @@ def _parts(content: object, left_out: LeftOut) -> Iterator[Part]:
             left_out.add_unknown(kind)
 
 
-def _calls(calls: Iterable[Record]) -> Iterator[Part]:
+def _calls(calls: Iterable[JsonRecord]) -> Iterator[Part]:
     for call in calls:
         function, response = (call.record("tool") or call).record("function"), call.record("response")
         result = joined(response.get("content")) or response.text("error")

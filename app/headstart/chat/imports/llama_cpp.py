@@ -9,10 +9,10 @@ from headstart.chat.imports.tree import (
     RECORDINGS,
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Result,
     Thought,
     attached,
@@ -33,7 +33,7 @@ def _entries(content: object) -> Sequence[object] | None:
 
 
 def _is_session(record: object) -> bool:
-    return Record(record).get("type") == "session" and "currNode" in Record(record)
+    return JsonRecord(record).get("type") == "session" and "currNode" in JsonRecord(record)
 
 
 def _sessions(records: list[Any]) -> Iterator[object]:
@@ -44,7 +44,7 @@ def _sessions(records: list[Any]) -> Iterator[object]:
             if conversation:
                 yield conversation
             conversation = {"conv": record, "messages": []}
-        elif conversation and isinstance(Record(record).get("message"), Mapping):
+        elif conversation and isinstance(JsonRecord(record).get("message"), Mapping):
             conversation["messages"].append(record["message"])
         else:
             yield record
@@ -52,7 +52,7 @@ def _sessions(records: list[Any]) -> Iterator[object]:
         yield conversation
 
 
-def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
+def _read(entry: JsonRecord, left_out: LeftOut) -> Bundle | None:
     conversation = entry.record("conv")
     if not isinstance(entry.get("messages"), list) or not conversation:
         return None
@@ -69,7 +69,7 @@ def _read(entry: Record, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(number: int, message: Record, left_out: LeftOut) -> MessageNode:
+def _node(number: int, message: JsonRecord, left_out: LeftOut) -> MessageNode:
     role = "" if message.get("type") == "root" else message.text("role")
     return MessageNode(
         message.key("id") or f"message {number}",
@@ -83,7 +83,7 @@ def _node(number: int, message: Record, left_out: LeftOut) -> MessageNode:
     )
 
 
-def _parts(role: str, message: Record) -> Iterator[Part]:
+def _parts(role: str, message: JsonRecord) -> Iterator[Part]:
     text = message.text("content")
     if role == "tool":
         yield Result(text, message.text("toolCallId"))
@@ -102,7 +102,7 @@ def _parts(role: str, message: Record) -> Iterator[Part]:
         yield ImportedCall(function.text("name") or "tool", function.get("arguments"), call.text("id"))
 
 
-def _files(message: Record, left_out: LeftOut) -> Iterator[tuple[str, str]]:
+def _files(message: JsonRecord, left_out: LeftOut) -> Iterator[tuple[str, str]]:
     for file in message.records("extra"):
         kind = file.text("type").lower()
         if kind in _IMAGES or kind in _RECORDINGS:

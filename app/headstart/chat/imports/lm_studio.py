@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from headstart.chat.imports.tree import (
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Result,
     Thought,
     attached,
@@ -26,14 +26,14 @@ def _entries(content: object) -> Sequence[object] | None:
     return entries_with(content, _is_chat)
 
 
-def _is_chat(entry: Record) -> bool:
+def _is_chat(entry: JsonRecord) -> bool:
     messages = entry.records("messages")
     return any("versions" in message for message in messages) or (
         not messages and "usePerChatPredictionConfig" in entry
     )
 
 
-def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
+def _read(chat: JsonRecord, left_out: LeftOut) -> Bundle | None:
     if not _is_chat(chat):
         return None
     model = chat.record("lastUsedModel").text("identifier")
@@ -61,7 +61,7 @@ def _read(chat: Record, left_out: LeftOut) -> Bundle | None:
     )
 
 
-def _node(key: str, parent: str | None, role: str, version: Record, model: str, left_out: LeftOut) -> MessageNode:
+def _node(key: str, parent: str | None, role: str, version: JsonRecord, model: str, left_out: LeftOut) -> MessageNode:
     steps = version.listing("steps") or [{"type": "contentBlock", "content": version.get("content")}]
     parts: list[Part] = []
     files: list[str] = []

@@ -10,10 +10,10 @@ from headstart.chat.imports.tree import (
     IMAGES,
     ForeignProgram,
     ImportedCall,
+    JsonRecord,
     LeftOut,
     MessageNode,
     Part,
-    Record,
     Result,
     Thought,
     attached,
@@ -38,19 +38,19 @@ def _entries(content: object) -> Sequence[object] | None:
     return entries_with(content, lambda entry: _messages(entry.record("chat")) is not None)
 
 
-def _messages(chat: Record) -> Mapping[str, Any] | list[Any] | None:
+def _messages(chat: JsonRecord) -> Mapping[str, Any] | list[Any] | None:
     """Return the messages with all versions, or those of the version shown."""
     messages = chat.record("history").get("messages") or chat.get("messages")
     return messages if isinstance(messages, Mapping | list) else None
 
 
-def _read(record: Record, left_out: LeftOut) -> Bundle | None:
+def _read(record: JsonRecord, left_out: LeftOut) -> Bundle | None:
     chat = record.record("chat")
     messages = _messages(chat)
     if messages is None:
         return None
     keyed = messages.items() if isinstance(messages, Mapping) else ((None, message) for message in messages)
-    nodes = [_node(key, number, Record(message), left_out) for number, (key, message) in enumerate(keyed)]
+    nodes = [_node(key, number, JsonRecord(message), left_out) for number, (key, message) in enumerate(keyed)]
     tags = record.record("meta").listing("tags") or chat.listing("tags")
     return bundle(
         nodes,
@@ -61,12 +61,12 @@ def _read(record: Record, left_out: LeftOut) -> Bundle | None:
         system_prompt=chat.record("params").text("system") or chat.text("system"),
         archived=record.is_true("archived"),
         pinned=record.is_true("pinned"),
-        tags=tuple(sorted({clean_name(text_of(tag) or Record(tag).text("name")) for tag in tags} - {""})),
+        tags=tuple(sorted({clean_name(text_of(tag) or JsonRecord(tag).text("name")) for tag in tags} - {""})),
         source=record.text("id"),
     )
 
 
-def _node(key: str | None, number: int, message: Record, left_out: LeftOut) -> MessageNode:
+def _node(key: str | None, number: int, message: JsonRecord, left_out: LeftOut) -> MessageNode:
     return MessageNode(
         key or message.key("id") or f"message {number}",
         message.key("parentId"),
@@ -79,7 +79,7 @@ def _node(key: str | None, number: int, message: Record, left_out: LeftOut) -> M
     )
 
 
-def _files(message: Record, left_out: LeftOut) -> Iterator[tuple[str, str]]:
+def _files(message: JsonRecord, left_out: LeftOut) -> Iterator[tuple[str, str]]:
     for file in message.records("files"):
         inner = file.record("file")
         if file.text("type").startswith("image"):
@@ -89,7 +89,7 @@ def _files(message: Record, left_out: LeftOut) -> Iterator[tuple[str, str]]:
         yield file.text("name") or inner.text("filename"), data.text("content") or file.text("content")
 
 
-def _parts(message: Record, left_out: LeftOut) -> Iterable[Part]:
+def _parts(message: JsonRecord, left_out: LeftOut) -> Iterable[Part]:
     content = message.get("content")
     if isinstance(content, list):
         for item in records(content):
@@ -133,7 +133,7 @@ def _inside(text: str) -> Iterator[Part]:
     yield text[end:] if not end else text[end:].lstrip("\n")
 
 
-def _output(items: Iterable[Record], left_out: LeftOut) -> Iterator[Part]:
+def _output(items: Iterable[JsonRecord], left_out: LeftOut) -> Iterator[Part]:
     """Yield the parts of an answer that newer versions store as a list."""
     for item in items:
         kind, id_ = item.text("type"), item.text("call_id", "id")

@@ -92,7 +92,7 @@ class LeftOut:
         )
 
 
-class Record:
+class JsonRecord:
     """A JSON object of a foreign file. A field of another type than is asked for counts as missing."""
 
     def __init__(self, value: object) -> None:
@@ -123,13 +123,13 @@ class Record:
         """Return the first of these fields that is a time; None without one."""
         return next(filter(None, (_seconds(self.get(name)) for name in names)), None)
 
-    def record(self, name: str) -> "Record":
-        return Record(self.get(name))
+    def record(self, name: str) -> "JsonRecord":
+        return JsonRecord(self.get(name))
 
     def listing(self, name: str) -> list[Any]:
         return listing(self.get(name))
 
-    def records(self, name: str) -> list["Record"]:
+    def records(self, name: str) -> list["JsonRecord"]:
         return records(self.get(name))
 
     def keys(self, name: str) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ def listing(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def records(value: object) -> list[Record]:
+def records(value: object) -> list[JsonRecord]:
     """Return the entries of a JSON array; none for any other value."""
-    return [Record(entry) for entry in listing(value)]
+    return [JsonRecord(entry) for entry in listing(value)]
 
 
 def joined(content: object) -> str:
@@ -169,7 +169,7 @@ class ForeignProgram(NamedTuple):
 
     name: str
     entries: Callable[[object], Sequence[object] | None]  # of a document; None for one of another program
-    read: Callable[[Record, LeftOut], Bundle | None]  # an entry; None if it is no chat
+    read: Callable[[JsonRecord, LeftOut], Bundle | None]  # an entry; None if it is no chat
 
 
 def bundle(
@@ -374,7 +374,7 @@ def _seconds(value: object) -> float | None:
     return round(float(value), 3) if value > 0 else None
 
 
-def entries_with(content: object, has: Callable[[Record], bool]) -> list[Any] | None:
+def entries_with(content: object, has: Callable[[JsonRecord], bool]) -> list[Any] | None:
     """Return a list of entries, or one entry as a list, if `has` accepts one of them; else None."""
     entries = content if isinstance(content, list) else [content]
     return entries if any(has(record) for record in records(entries) if record) else None

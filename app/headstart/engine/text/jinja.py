@@ -124,7 +124,7 @@ def read_sources(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
     return sources, tokens
 
 
-class _Generation(Extension):
+class _GenerationTag(Extension):
     """The tag around the model's own text: {% generation %} ... {% endgeneration %}."""
 
     tags = {"generation"}  # noqa: RUF012 - of the base class
@@ -168,7 +168,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols], finalize=self._shown
+            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, loopcontrols], finalize=self._shown
         )
         self.filters = {name: self._guarded(name, each) for name, each in (self.filters | {"tojson": _tojson}).items()}
         del self.globals["lipsum"]  # texts by lot

@@ -170,7 +170,7 @@ _INTERVAL_MS = 100  # programs may ask faster than anybody can read
 
 
 @dataclass
-class _Row:
+class _RequestRow:
     time_of_day: str
     request: Asked
     answer: Answered | None = None
@@ -181,7 +181,7 @@ class RequestLog(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Requests"))
-        self._rows: dict[int, _Row] = {}
+        self._rows: dict[int, _RequestRow] = {}
         self._empty = muted(self.tr("No requests yet. Prompts are never logged."), self)
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
@@ -200,7 +200,7 @@ class RequestLog(Card):
         self._show()
 
     def begin(self, request: Asked) -> None:
-        self._rows[request.number] = _Row(time.strftime("%H:%M:%S"), request)
+        self._rows[request.number] = _RequestRow(time.strftime("%H:%M:%S"), request)
         ended = [number for number, row in self._rows.items() if row.answer]
         for number in ended[: max(0, len(self._rows) - _MAX_ROWS)]:
             del self._rows[number]

@@ -69,7 +69,7 @@ class _Delta(Struct):
     reasoning: str | None = None  # OpenRouter and others
 
 
-class _Choice(Struct):
+class _ChunkChoice(Struct):
     delta: _Delta | None = None
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
@@ -95,7 +95,7 @@ class _Timings(Struct):  # llama.cpp's
 
 
 class _Chunk(Struct):
-    choices: list[_Choice] | None = None
+    choices: list[_ChunkChoice] | None = None
     usage: _Usage | None = None
     timings: _Timings | None = None
     error: Any = None
@@ -139,7 +139,7 @@ class RemoteAnswer:
         if chunk.error:
             raise self._broken_off(message or "it gives no reason")
         self._usage, self._timings = chunk.usage or self._usage, chunk.timings or self._timings
-        choice = chunk.choices[0] if chunk.choices else _Choice()
+        choice = chunk.choices[0] if chunk.choices else _ChunkChoice()
         if choice.finish_reason:
             self.reason = _REASONS.get(choice.finish_reason, FinishReason.STOP)
         delta = choice.delta or _Delta()
