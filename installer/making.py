@@ -93,7 +93,7 @@ def _complete(
     manifests = put_model(order.model, folder / freezing.MODELS) if order.model else []
     (folder / bill.NAME).write_text(bill.bill(parts, manifests, epoch, system), encoding="utf-8")
     stamps.settle(folder, epoch)
-    print(stamps.sizes(folder), flush=True)
+    print(stamps.size_report(folder), flush=True)
 
 
 def check(folder: Path, profile: Path) -> None:

@@ -33,7 +33,7 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sizes(folder: Path, rows: int = 20) -> str:
+def size_report(folder: Path, rows: int = 20) -> str:
     """Return lines for people: the largest files, the other ones and the sum, in MB of a million bytes."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     by_size = sorted(((path.stat().st_size, path.relative_to(folder).as_posix()) for path in files), reverse=True)

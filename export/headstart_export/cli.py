@@ -271,7 +271,7 @@ def _export(options: argparse.Namespace) -> None:
     if form:
         options.weights = form.weights
         reporter.note(form.reason)
-    must_be_good = form is not None and form.for_memory
+    must_be_good = form is not None and form.is_for_memory
     order = _order(options)
     output = options.output or paths.models_folder() / order.name
     manifest.require_name(output.absolute().name)

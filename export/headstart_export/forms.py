@@ -21,7 +21,7 @@ class Form:
 
     weights: str
     reason: str
-    for_memory: bool = False  # fast, as the precise form does not fit
+    is_for_memory: bool = False  # fast, as the precise form does not fit
 
 
 def parts(named: Recipe) -> Sequence[tuple[ModelRecipe, str]]:
@@ -60,7 +60,7 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
         return Form(precise, f"{name} in its precise form ({precise}), as {fit}{other}.")
     if memory(quantize.INT4) <= free and not is_smallest:
         reason = f"{fast_name}, the fast form, as the precise one takes up to {needed} of memory and {room} are free"
-        return Form(quantize.INT4, f"{reason}; --weights {precise} takes the precise one.", for_memory=True)
+        return Form(quantize.INT4, f"{reason}; --weights {precise} takes the precise one.", is_for_memory=True)
     both = "it does not fit" if is_smallest else "neither form fits"
     reason = f"{both} into the memory ({needed} at most, and {room} are free)"
     return Form(precise, f"{name} in its precise form ({precise}), though {reason}{other}.")

@@ -45,17 +45,17 @@ def test_pipe_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     text = "x " * 200 + "[bold]:smile:\\n"
     screen = Screen(origins=True)
     screen.legend()
-    screen.step(step(*PIECES, Piece(text, Origin.TARGET)))
+    screen.show_step(step(*PIECES, Piece(text, Origin.TARGET)))
     screen.end_answer()
     screen.remark(text)
     assert capsys.readouterr() == (f"The quick\tfox\n{text}\n", f"· {text}\n")
-    screen.step(Step("without pieces", ROUND))
+    screen.show_step(Step("without pieces", ROUND))
     assert capsys.readouterr().out == "without pieces"
 
 
 def test_escapes_are_neutralised(capsys: Captured) -> None:
     screen = Screen(origins=True)
-    screen.step(step(Piece("\x1b]0;pwned\x07", Origin.DRAFT)))
+    screen.show_step(step(Piece("\x1b]0;pwned\x07", Origin.DRAFT)))
     screen.end_answer()
     screen.complain("no model '\x1b[2J'")
     assert "".join(capsys.readouterr()) == "␛]0;pwned␇\nheadstart: no model '␛[2J'\n"
@@ -65,7 +65,7 @@ def test_escapes_are_neutralised(capsys: Captured) -> None:
 def test_origins_have_underline_and_colour(capsys: Captured) -> None:
     screen = Screen(origins=True)
     screen.legend()
-    screen.step(step(*PIECES))
+    screen.show_step(step(*PIECES))
     screen.end_answer()
     shown = capsys.readouterr()
     assert "The\x1b[4;32m quick\x1b[0m\x1b[1;4;35m       \x1b[0m\x1b[1;4;35mfox\x1b[0m\n" in shown.out
@@ -80,7 +80,7 @@ def test_no_colour_keeps_underlines(by_flag: bool, monkeypatch: pytest.MonkeyPat
     if not by_flag:
         monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen(colour=not by_flag, origins=True)
-    screen.step(step(*PIECES))
+    screen.show_step(step(*PIECES))
     screen.end_answer()
     assert "The\x1b[4m quick\x1b[0m\x1b[1;4m       \x1b[0m\x1b[1;4mfox\x1b[0m\n" in capsys.readouterr().out
 
@@ -88,7 +88,7 @@ def test_no_colour_keeps_underlines(by_flag: bool, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("terminal")
 def test_no_colour_keeps_markdown_marks(capsys: Captured) -> None:
     screen = Screen(colour=False)
-    screen.step(step(Piece("**bold**\n", Origin.TARGET)))
+    screen.show_step(step(Piece("**bold**\n", Origin.TARGET)))
     screen.end_answer()
     assert "**bold**\n" in capsys.readouterr().out
 
@@ -98,7 +98,7 @@ def test_dumb_terminal_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setenv("TERM", "dumb")
     screen = Screen()
     screen.wait()
-    screen.step(step(Piece("**bold**", Origin.TARGET)))
+    screen.show_step(step(Piece("**bold**", Origin.TARGET)))
     screen.end_answer()
     assert capsys.readouterr() == ("**bold**\n", "")
 
@@ -108,13 +108,13 @@ def test_prefill_progress_is_shown_and_removed(capsys: Captured) -> None:
     screen = Screen()
     screen.wait()
     for progress in (Prefill(256, 4000), Prefill(512, 4000)):
-        screen.reading(progress)
-    screen.step(Step("", ROUND))
+        screen.show_prefill(progress)
+    screen.show_step(Step("", ROUND))
     shown = ""
     deadline = time.monotonic() + PATIENCE
     while "512 of 4000" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
         shown += capsys.readouterr().err
-    screen.step(step(Piece("Yes", Origin.TARGET)))
+    screen.show_step(step(Piece("Yes", Origin.TARGET)))
     shown += capsys.readouterr().err
     assert "reading the prompt, 512 of 4000 tokens \x1b[33m0:00:0" in shown
     assert on_screen(shown) == []
@@ -124,8 +124,8 @@ def test_prefill_progress_is_shown_and_removed(capsys: Captured) -> None:
 def test_thinking_is_dimmed_above_the_answer(capsys: Captured) -> None:
     screen = Screen()
     screen.wait()
-    screen.step(step(Piece("\n\nHm, **no**", Origin.TARGET, is_thinking=True)))
-    screen.step(step(Piece(".\n", Origin.DRAFT, is_thinking=True), Piece("**Yes**", Origin.DRAFT)))
+    screen.show_step(step(Piece("\n\nHm, **no**", Origin.TARGET, is_thinking=True)))
+    screen.show_step(step(Piece(".\n", Origin.DRAFT, is_thinking=True), Piece("**Yes**", Origin.DRAFT)))
     screen.end_answer()
     shown = capsys.readouterr()
     assert on_screen(shown.out) == ["Yes"]
@@ -137,7 +137,7 @@ def test_thinking_is_dimmed_above_the_answer(capsys: Captured) -> None:
 @pytest.mark.usefixtures("terminal")
 def test_thinking_shows_origins(capsys: Captured) -> None:
     screen = Screen(origins=True)
-    screen.step(step(Piece("Hm", Origin.TARGET, is_thinking=True), Piece(" no", Origin.DRAFT, is_thinking=True)))
+    screen.show_step(step(Piece("Hm", Origin.TARGET, is_thinking=True), Piece(" no", Origin.DRAFT, is_thinking=True)))
     screen.end_answer()
     assert "\x1b[2mHm\x1b[0m\x1b[2;4;32m no\x1b[0m" in capsys.readouterr().err
 
@@ -146,12 +146,12 @@ def test_thinking_shows_origins(capsys: Captured) -> None:
 def test_hidden_thinking_is_waited_for(capsys: Captured) -> None:
     screen = Screen(thinking=False)
     screen.wait()
-    screen.step(step(Piece("Hm", Origin.TARGET, is_thinking=True)))
+    screen.show_step(step(Piece("Hm", Origin.TARGET, is_thinking=True)))
     shown = ""
     deadline = time.monotonic() + PATIENCE
     while "thinking" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
         shown += capsys.readouterr().err
-    screen.step(step(Piece("Yes", Origin.TARGET)))
+    screen.show_step(step(Piece("Yes", Origin.TARGET)))
     screen.end_answer()
     last = capsys.readouterr()
     assert "thinking \x1b[33m0:00:0" in shown

@@ -72,7 +72,7 @@ def test_largest_parts_come_first(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * size)
     (tmp_path / "link").symlink_to("d")
-    assert stamps.sizes(tmp_path, rows=1).splitlines() == [
+    assert stamps.size_report(tmp_path, rows=1).splitlines() == [
         "    2.0 MB  b/c",
         "    1.5 MB  2 smaller files",
         "    3.5 MB  in all",

@@ -131,8 +131,8 @@ def test_only_the_hash_of_a_key_is_stored(tmp_path: Path) -> None:
     keys.write(file, keys.digest(key))
     kept = keys.read(file)
     assert kept is not None
-    assert keys.fits(key, kept)
-    assert not keys.fits(key[:-1], kept)
+    assert keys.matches(key, kept)
+    assert not keys.matches(key[:-1], kept)
     assert key not in file.read_text(encoding="ascii")
     assert [path.name for path in file.parent.iterdir()] == ["server-key"]
     if sys.platform != "win32":

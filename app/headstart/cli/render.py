@@ -121,7 +121,7 @@ class Screen:
         self._waiting.add_task("reading the prompt", total=None)
         self._waiting.start()
 
-    def reading(self, prefill: Prefill) -> None:
+    def show_prefill(self, prefill: Prefill) -> None:
         """Show the progress of reading the prompt on a terminal, and print why it is read again."""
         if prefill.note:
             self.end_answer()
@@ -130,7 +130,7 @@ class Screen:
             task = self._waiting.task_ids[0]
             self._waiting.update(task, description=f"reading the prompt, {prefill.done} of {prefill.total} tokens")
 
-    def step(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         """Show the text of one round: thinking dimmed on standard error, the answer on standard output."""
         if not self.text:
             return
@@ -266,16 +266,16 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> WrittenAnswer:
             for event in calls.events(lambda request: engine.generate(request, cancel), loop.request):
                 match event:
                     case Prefill():
-                        screen.reading(event)
+                        screen.show_prefill(event)
                     case Step():
                         visible = loop.take(event)
-                        screen.step(visible)
+                        screen.show_step(visible)
                         text.append(visible.text)
                         thinking.append(visible.thinking)
                     case Finish():
                         rest, call = loop.end()
                         if rest:
-                            screen.step(rest)
+                            screen.show_step(rest)
                             text.append(rest.text)
                         call = None if event.reason is FinishReason.CANCELLED else call
                         thoughts = "".join(thinking)

@@ -69,7 +69,7 @@ class Access:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             key = headers.get("x-api-key", "") or headers.get("api-key", "")  # from Anthropic's and Azure's clients
-        matching = [str(number) for number, stored in enumerate(self.keys) if keys.fits(key.strip(), stored)]
+        matching = [str(number) for number, stored in enumerate(self.keys) if keys.matches(key.strip(), stored)]
         address, _ = scope.get("client") or ("", 0)
         scope[CLIENT] = " ".join([address, *matching])
         if matching or scope["path"].removesuffix("/") in _OPEN_PATHS:

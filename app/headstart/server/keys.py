@@ -42,7 +42,7 @@ def read_file(file: Path) -> list[str]:
     return keys
 
 
-def fits(key: str, stored: str) -> bool:
+def matches(key: str, stored: str) -> bool:
     """Return whether `stored` is the digest of `key`. The time does not depend on the key."""
     return hmac.compare_digest(digest(key), stored)
 

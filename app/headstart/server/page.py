@@ -17,7 +17,7 @@ _ELSEWHERE = "192.0.2.1"  # an address that nobody has (RFC 5737); nothing is se
 def response() -> HTMLResponse:
     """Return the page. Its headers allow its own style and script, and requests to this server."""
     page = files("headstart.server").joinpath("page.html").read_text(encoding="utf-8")
-    allowed = {kind: _source(text) for kind, text in _PARTS.findall(page)}
+    allowed = {kind: _csp_hash(text) for kind, text in _PARTS.findall(page)}
     rules = (
         "default-src 'none'",
         f"script-src {allowed['script']}",
@@ -37,7 +37,7 @@ def response() -> HTMLResponse:
     return HTMLResponse(page, headers=headers)
 
 
-def _source(text: str) -> str:
+def _csp_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

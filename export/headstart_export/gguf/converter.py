@@ -121,7 +121,7 @@ def _read(path: Path) -> _GGUFFile:
         sizes = _sizes(reader, name, found)
     except (TypeError, ValueError, OverflowError) as error:
         raise ExportError(
-            "{file} cannot be converted: {error}.", file=path.name, error=metadata.shown(str(error))
+            "{file} cannot be converted: {error}.", file=path.name, error=metadata.printable(str(error))
         ) from None
     blocks = range(sizes.layers, metadata.value(reader, f"{name}.block_count"))  # that guess tokens further ahead
     ahead = tuple(f"blk.{block}." for block in blocks)
@@ -334,7 +334,7 @@ def _require_tensors(file: _GGUFFile, name: str) -> None:
                 "{file} holds weights that are not known of its kind, such as {tensor}; use the model's Hugging Face "
                 "folder or hub id instead.",
                 file=name,
-                tensor=metadata.shown(tensor),
+                tensor=metadata.printable(tensor),
             )
 
 

@@ -146,9 +146,9 @@ def _damage_as_sentence(name: str) -> Iterator[None]:
     except MemoryError:
         raise _damaged(name, "reading it takes too much memory") from None
     except (struct.error, LookupError, OverflowError) as error:
-        raise _damaged(name, f"its metadata cannot be read ({shown(str(error))})") from None
+        raise _damaged(name, f"its metadata cannot be read ({printable(str(error))})") from None
     except (ValueError, OSError) as error:
-        raise _damaged(name, shown(str(error))) from None
+        raise _damaged(name, printable(str(error))) from None
 
 
 def value(reader: Any, key: str, default: Any = None) -> Any:
@@ -296,8 +296,8 @@ def _describe(path: Path) -> dict[str, Any]:
         described = {
             "parameters": sum(int(tensor.n_elements) for tensor in reader.tensors),
             "architecture": architecture,
-            "name": shown(value(reader, "general.name")) or None,
-            "licence": shown(value(reader, "general.license")) or None,
+            "name": printable(value(reader, "general.name")) or None,
+            "licence": printable(value(reader, "general.license")) or None,
             "tokenizer": text("tokenizer.ggml.model"),
             "splitting": text("tokenizer.ggml.pre"),
             "sampling": sampling,
@@ -322,12 +322,12 @@ def _text(reader: Any, key: str) -> str | None:
 def _name(reader: Any, key: str) -> str | None:
     """Return a text field that is safe to show. Raises ValueError."""
     text = _text(reader, key)
-    if text is not None and text != shown(text):
+    if text is not None and text != printable(text):
         raise ValueError(f"its {key} is no name")
     return text
 
 
-def shown(text: object) -> str:
+def printable(text: object) -> str:
     """Return a text from a file in a form that is safe to show, as it may hold anything."""
     return "".join(filter(str.isprintable, text))[:_SHOWN] if isinstance(text, str) else ""
 
@@ -367,6 +367,6 @@ def token_id(reader: Any, mark: str) -> int | None:
             "{name} says that {key} is {index}, but its vocabulary has no such token; take another file of the model.",
             name=reader.name,
             key=key,
-            index=shown(str(index)),
+            index=printable(str(index)),
         )
     return index

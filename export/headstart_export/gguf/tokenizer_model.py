@@ -146,7 +146,7 @@ def _require_ids(rebuilt: Any, of: Callable[..., Any], name: str) -> None:
                 "{name} has the token {text!r} twice, as {index} and {other}, so one could not be written; take "
                 "another file of the model.",
                 name=name,
-                text=metadata.shown(text),
+                text=metadata.printable(text),
                 index=index,
                 other=other,
             )

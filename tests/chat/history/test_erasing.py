@@ -162,7 +162,7 @@ def test_crash_at_any_step_of_erasing_is_made_up_for(tmp_path: Path, passphrase:
         (folder / "damaged-20260101-000000-000000.db").write_text(_secret(99), encoding="utf-8")
         store.destroy(chat)
         with closing(database.connect(folder / FILE_NAME, key)) as connection:
-            for number, is_done in enumerate(itertools.chain([True], erasing.steps(connection, folder, key))):
+            for number, is_done in enumerate(itertools.chain([True], erasing.erase_in_steps(connection, folder, key))):
                 assert is_done
                 crashed = tmp_path / f"crashed after {number}"
                 shutil.copytree(folder, crashed, ignore=shutil.ignore_patterns("*-shm"))
@@ -234,9 +234,9 @@ def test_erasing_goes_on_after_a_reader_and_after_a_new_deletion(store: Store, f
         reader.execute("SELECT * FROM chat").fetchone()
         with closing(database.connect(folder / FILE_NAME)) as connection:
             connection.execute("PRAGMA busy_timeout = 10")
-            assert not all(erasing.steps(connection, folder, None))
+            assert not all(erasing.erase_in_steps(connection, folder, None))
     with closing(database.connect(folder / FILE_NAME)) as connection:
-        steps = erasing.steps(connection, folder, None)
+        steps = erasing.erase_in_steps(connection, folder, None)
         next(steps)
         store.destroy(chats[1])
         assert all(steps)

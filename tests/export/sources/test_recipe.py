@@ -401,7 +401,7 @@ class TestForm:
 
     def test_precise_form_is_taken_where_it_fits(self) -> None:
         form = chosen("qwen2.5-coder", 16)
-        assert (form.weights, form.for_memory) == ("gguf", False)
+        assert (form.weights, form.is_for_memory) == ("gguf", False)
         assert form.reason == (
             "qwen2.5-coder in its precise form (gguf), as it fits into the memory (2.6 GB at most of 16.0 GB that are "
             "free)."
@@ -414,23 +414,23 @@ class TestForm:
 
     def test_fast_form_is_taken_where_only_that_fits(self) -> None:
         form = chosen("qwen3-1.7b", 2.75)
-        assert (form.weights, form.for_memory) == ("int4", True)
+        assert (form.weights, form.is_for_memory) == ("int4", True)
         assert form.reason.startswith("qwen3-1.7b-int4, the fast form, as the precise one takes up to 2.8 GB")
         assert form.reason.endswith(" GB are free; --weights gguf takes the precise one.")
 
     def test_precise_form_is_taken_where_neither_fits(self) -> None:
         form = chosen("qwen3-1.7b", 2)
-        assert (form.weights, form.for_memory) == ("gguf", False)
+        assert (form.weights, form.is_for_memory) == ("gguf", False)
         assert "though neither form fits into the memory" in form.reason
 
     def test_form_with_the_blocks_of_its_file_is_taken_where_it_does_not_fit(self) -> None:
         form = chosen("qwen3-8b+0.6b", 2)
-        assert (form.weights, form.for_memory) == ("gguf", False)
+        assert (form.weights, form.is_for_memory) == ("gguf", False)
         assert form.reason.endswith("though it does not fit into the memory (7.7 GB at most, and 2.0 GB are free).")
 
     def test_form_that_is_here_is_taken(self) -> None:
         form = chosen("qwen2.5-coder", 16, ["qwen2.5-coder-int4"])
-        assert (form.weights, form.for_memory) == ("int4", False)
+        assert (form.weights, form.is_for_memory) == ("int4", False)
         assert form.reason == (
             "qwen2.5-coder is here in its fast form (qwen2.5-coder-int4); --weights gguf takes the precise one."
         )

@@ -95,7 +95,7 @@ def test_local_server_is_off_by_default(qtbot: QtBot, app: Program) -> None:
     assert "Model: smol" in words(page)
     assert page.address.url.text == f"http://127.0.0.1:{app.settings.now.server_port}/v1"
     key = page.address.key.text
-    assert keys.fits(key, paths.server_key().read_text(encoding="ascii").strip())
+    assert keys.matches(key, paths.server_key().read_text(encoding="ascii").strip())
     assert ask(qtbot, app, "wrong")[0] == 401
     status, text = ask(qtbot, app, key)
     assert (status, "You wrote: Hi" in text) == (200, True)

@@ -205,7 +205,7 @@ class FolderIndex:
     def erase(self) -> None:
         """Erase the remaining text of removed folders and of removed or changed files, by rewriting the database."""
         with _translate_errors(self.path):
-            all(erasing.steps(self._connection, self._folder, self._key))
+            all(erasing.erase_in_steps(self._connection, self._folder, self._key))
 
     def update(
         self, folder: str, reader: FileReader, is_wanted: IsWanted = lambda: True, *, large: bool = True

@@ -52,10 +52,10 @@ def erase(folder: Path, key: Key | None, quiet_seconds: float = 0.0) -> bool:
         order = _order(connection)
         if order and quiet_seconds and not _can_pause(connection, path, order, quiet_seconds):
             return False
-        return all(steps(connection, folder, key))
+        return all(erase_in_steps(connection, folder, key))
 
 
-def steps(connection: sqlite3.Connection, folder: Path, key: Key | None) -> Iterator[bool]:
+def erase_in_steps(connection: sqlite3.Connection, folder: Path, key: Key | None) -> Iterator[bool]:
     """Erase step by step; the last one yields whether all is done. It can be cut off anywhere, and begun again."""
     order = _order(connection)
     if order is None:

@@ -322,10 +322,10 @@ class Host:
     def _read_ahead(self, order: ReadAhead) -> None:
         """Read a prompt. Errors are not reported: the request itself will meet them again."""
         with suppress(HeadstartError):
-            if self._has_read(order.request):
+            if self._try_read(order.request):
                 self._send(PromptRead(order.ticket))
 
-    def _has_read(self, request: ConversationRequest) -> bool:
+    def _try_read(self, request: ConversationRequest) -> bool:
         """Read the prompt; return False if the engine cannot do so in steps or another order came first."""
         if self._opened is None or self._opened.read_ahead is None or not self._pool.is_free:
             return False
@@ -340,7 +340,7 @@ class Host:
         text: str | None = ""
         with suppress(HeadstartError):
             if self._opened and self._opened.read_ahead:
-                text = self._write_while_idle(order.request) if self._has_read(order.request) else None
+                text = self._write_while_idle(order.request) if self._try_read(order.request) else None
         self._send(TitleWritten(order.ticket, text))
 
     def _write_while_idle(self, request: Request) -> str | None:

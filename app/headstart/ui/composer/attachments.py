@@ -213,13 +213,13 @@ class AttachmentTray(QWidget):
         chip = self._readers[reader] = self._chip(path.name, self.tr("Stop reading {}").format(path.name))
         chip.show_remark(self.tr("reading…"))
         chip.remove.clicked.connect(partial(self._abandon, reader))
-        reader.progressed.connect(partial(self._show_progress, chip, is_heard=kind is DocumentKind.RECORDING))
+        reader.progressed.connect(partial(self._show_progress, chip, is_recording=kind is DocumentKind.RECORDING))
         reader.read.connect(partial(self._finish, reader))
         reader.failed.connect(partial(self._fail, reader))
         reader.start()
 
-    def _show_progress(self, chip: "AttachmentChip", page: int, pages: int, *, is_heard: bool) -> None:
-        if is_heard:
+    def _show_progress(self, chip: "AttachmentChip", page: int, pages: int, *, is_recording: bool) -> None:
+        if is_recording:
             chip.show_remark(self.tr("{time} of {length}").format(time=clock(page), length=clock(pages)))
         else:
             chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))

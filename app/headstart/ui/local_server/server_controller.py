@@ -244,7 +244,7 @@ class ServerController(QObject):
         stored_hash = keys.read(paths.server_key())
         if stored_hash is None:
             self._make_key()
-        elif self._key and not keys.fits(self._key, stored_hash):
+        elif self._key and not keys.matches(self._key, stored_hash):
             self._key = ""
 
     def _make_key(self) -> None:
