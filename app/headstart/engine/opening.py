@@ -262,7 +262,7 @@ def _measure(engine: "LocalEngine", trial: "Trial") -> None:
     if is_on_battery():
         return
     for model in filter(None, (engine.target, engine.draft)):
-        if memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
+        if memory.bytes_beside_others(model.manifest, _TRIAL_CONTEXT) > free_memory():
             continue
         try:
             measure(model.source, trial)

@@ -301,7 +301,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         program.window.deleteLater()
         program.deleteLater()
         if program.order:
-            work = _work(program.order, key)
+            work = _encryption_work(program.order, key)
             key = work.key
 
 
@@ -311,7 +311,7 @@ def _leave_standby(program: Program) -> None:
         program.restart()
 
 
-def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
+def _encryption_work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     work = EncryptionWork(order, paths.history_folder(), key)
     work.bar.set_still(still=settings.load().reduced_motion)
     work.exec()

@@ -99,7 +99,7 @@ def test_estimate_counts_what_layers_with_a_window_keep(
     fitting = memory.largest_context([windowed], free)
     assert fitting
     assert fitting > 32_768
-    assert memory.share(windowed, 32_768) < memory.share(target, 32_768)
+    assert memory.bytes_beside_others(windowed, 32_768) < memory.bytes_beside_others(target, 32_768)
     assert memory.room([windowed], 32_768, 16, 2**34) == memory.room([target], 32_768, 16, 2**34)
     monkeypatch.setattr("headstart.engine.kernels.library.library", lambda: None)
     assert memory.cache([windowed], 32_768, 16) == memory.cache([target], 32_768, 16)

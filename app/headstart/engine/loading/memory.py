@@ -103,7 +103,7 @@ def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16,
     )
 
 
-def share(model: Manifest, context: int | None, bits: int = 16, *, is_own: bool = True) -> int:
+def bytes_beside_others(model: Manifest, context: int | None, bits: int = 16, *, is_own: bool = True) -> int:
     """Return the bytes of one model beside loaded ones: its weights and its context."""
     return _weights(model) + _of_context(model, context_of(model, context), bits, is_own=is_own)
 
@@ -191,8 +191,8 @@ def require(resolved: ResolvedOptions, *, is_own: bool = True) -> None:
     on_devices, counted = Counter[str](), 0  # bytes on devices that have memory of their own; what `need` says of them
     for spec, device in resolved.models:
         if devices.memory(device) is not None:
-            on_devices[device] += share(spec.manifest, options.context, bits, is_own=False)
-            counted += share(spec.manifest, options.context, bits, is_own=is_own)
+            on_devices[device] += bytes_beside_others(spec.manifest, options.context, bits, is_own=False)
+            counted += bytes_beside_others(spec.manifest, options.context, bits, is_own=is_own)
     for device, needed in on_devices.items():
         size = devices.memory(device) or 0
         if needed > size:

@@ -281,7 +281,7 @@ class _AnswerRace:
         for folder, used, model in self._models:
             if (folder, used) == (spec.folder, config):
                 return model
-        needed, free = memory.share(spec.manifest, config.context), memory.free_memory()
+        needed, free = memory.bytes_beside_others(spec.manifest, config.context), memory.free_memory()
         if is_candidate and needed > free:
             raise MemoryBudgetError(
                 "It takes about {wanted} of memory, but {free} is free: close other programs and tune again.",

@@ -183,7 +183,7 @@ class Recovery(QObject):
             choices[_Choice.RESTORE] = self.tr("Restore the Backup of {}").format(_time(backup))
         choices[_Choice.START_EMPTY] = self.tr("Start with an Empty History")
         kept = self.tr("Whatever you choose, the damaged file is kept.")
-        choice = self._ask("\n\n".join(filter(None, (self._account(found), self._backup_fault, kept))), choices)
+        choice = self._ask("\n\n".join(filter(None, (self._loss_text(found), self._backup_fault, kept))), choices)
         if choice is _Choice.QUIT:
             return False
         try:
@@ -198,7 +198,7 @@ class Recovery(QObject):
             return self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
         return True
 
-    def _account(self, found: Rescue | None) -> str:
+    def _loss_text(self, found: Rescue | None) -> str:
         """Return sentences about what can be read and what is lost."""
         if not found:
             return self.tr("The file with your chats is damaged, and nothing of it can be read.")
@@ -223,7 +223,7 @@ class Recovery(QObject):
     def _adopt(self, found: Rescue) -> None:
         path = rescue.adopt(self._folder, found)
         kept = self.tr("The damaged history is kept as {}.").format(path)
-        self.outcome = f"{self._account(found)} {kept}"
+        self.outcome = f"{self._loss_text(found)} {kept}"
 
     def _restore(self, backup: Backup | None) -> None:
         if backup:
