@@ -16,7 +16,7 @@ from pathlib import Path
 
 from headstart.chat.history import database, key_file
 from headstart.chat.history.database import Key
-from headstart.chat.history.store import Store, open_store
+from headstart.chat.history.store import UNSENT, Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, StandbyError
 
 _NAME = "headstart-chats-"  # of a copy's folder; its history's place follows
@@ -65,6 +65,12 @@ def bring_back(store: Store) -> bool:
     return True
 
 
+def drop(copy: Store) -> None:
+    """Close a copy and remove it: the history has all that it has."""
+    copy.close()
+    shutil.rmtree(copy.path.parent, ignore_errors=True)
+
+
 def _merge(copy: Store, store: Store, origin: Path) -> None:
     """Merge a copy into its history. If no file says what it was copied from, treat the history as changed."""
     if origin.is_file() and origin.read_text(encoding="ascii") == store.fingerprint():
@@ -73,7 +79,15 @@ def _merge(copy: Store, store: Store, origin: Path) -> None:
     chats = (*copy.chats(), *copy.chats(archived=True))
     projects = (copy.project(group.name) for group in copy.projects())
     bundles = [(replace(chat, source=chat.id), copy.conversation(chat.id)) for chat in chats]
+    here = {chat.id: kept for chat in chats if (kept := store.chat(chat.id))}
     store.import_chats(bundles, filter(None, projects))
+    for chat in chats:  # drafts; a chat that was changed since has its own
+        if chat.id in here and chat.draft and here[chat.id].updated <= chat.updated:
+            store.save_draft(chat.id, chat.draft)
+            store.save_draft_files(chat.id, copy.draft_files(chat.id))
+    if (unsent := copy.recall(UNSENT)) and not store.recall(UNSENT):
+        store.remember(UNSENT, unsent)
+        store.save_draft_files(None, copy.draft_files(None))
 
 
 def _unreadable(place: Path) -> StandbyError:

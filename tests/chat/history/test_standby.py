@@ -10,7 +10,7 @@ import pytest
 from headstart.chat import standby
 from headstart.chat.conversation import Conversation
 from headstart.chat.history import encryption
-from headstart.chat.history.store import Store, open_store
+from headstart.chat.history.store import UNSENT, Store, open_store
 from headstart.errors import StandbyError, UnwritableHistoryError
 
 
@@ -85,6 +85,40 @@ def test_history_that_has_changed_keeps_its_changes(folder: Path) -> None:
     add(store, "elsewhere")
     store.close()
     assert brought_back(folder) == {"before", "meanwhile", "elsewhere"}
+
+
+@pytest.mark.usefixtures("places")
+def test_drafts_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    (before,) = copy.chats()
+    copy.save_draft(before.id, "typed")
+    copy.remember(UNSENT, "typed, too")
+    copy.close()
+    store = open_store(folder)
+    add(store, "elsewhere")
+    assert standby.bring_back(store)
+    kept = store.chat(before.id)
+    assert kept
+    assert (kept.draft, store.recall(UNSENT)) == ("typed", "typed, too")
+    store.close()
+
+
+@pytest.mark.usefixtures("places")
+def test_draft_of_a_copy_is_no_newer_than_its_chat(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    (before,) = copy.chats()
+    copy.save_draft(before.id, "typed, then sent")
+    copy.close()
+    store = open_store(folder)
+    conversation = store.conversation(before.id)
+    store.save(before.id, conversation, conversation.ask("typed, then sent"))
+    assert standby.bring_back(store)
+    kept = store.chat(before.id)
+    assert kept
+    assert kept.draft == ""
+    store.close()
 
 
 @pytest.mark.usefixtures("places")

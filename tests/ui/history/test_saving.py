@@ -114,6 +114,63 @@ def test_quitting_on_a_read_only_disk_keeps_what_is_unsaved(
     assert not list(tmp_path.glob("headstart-chats-*"))
 
 
+def _reopened(history: Path) -> tuple[str, Store]:
+    """Open a history as the next start does; return what that says, too."""
+    recovery = Recovery(history)
+    store = recovery.open()
+    assert store
+    return recovery.outcome, store
+
+
+@pytest.mark.parametrize("is_begun", [True, False], ids=["chat", "new chat"])
+def test_crash_on_a_read_only_disk_keeps_what_was_typed(
+    qtbot: QtBot, app: Program, history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_begun: bool
+) -> None:
+    monkeypatch.setattr(standby, "places", lambda: iter([tmp_path]))
+    ask(qtbot, app, "first question")
+    if not is_begun:
+        app.window.sidebar.new_requested.emit()
+    session = app.chat_controller.session
+    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
+        app.store._connection.execute("PRAGMA query_only = 1")
+        app.window.chat.composer.set_text("not asked")
+    for text in ("not asked", "not asked yet"):
+        app.window.chat.composer.set_text(text)
+        app.chat_controller.composing.save_draft()
+        with qtbot.waitSignal(app.chats.events.still_unsaved, timeout=WAIT):
+            session._retry.timeout.emit()
+    outcome, store = _reopened(history)  # this window goes on, as if it had been killed
+    with closing(store):
+        chat = store.chat(session.chat.id)
+        assert (chat.draft if chat else store.recall(UNSENT)) == "not asked yet"
+    assert outcome == "Your chats can be saved in their folder again, and what is new is in it now."
+    assert not list(tmp_path.glob("headstart-chats-*"))
+    app.store._connection.execute("PRAGMA query_only = 0")
+
+
+def test_copy_goes_once_all_is_saved(
+    qtbot: QtBot, app: Program, history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standby, "places", lambda: iter([tmp_path]))
+    ask(qtbot, app, "first question")
+    session = app.chat_controller.session
+    with qtbot.waitSignal(app.chats.events.still_unsaved, timeout=WAIT):
+        app.store._connection.execute("PRAGMA query_only = 1")
+        app.window.chat.composer.set_text("not asked yet")
+    assert list(tmp_path.glob("headstart-chats-*"))
+    app.store._connection.execute("PRAGMA query_only = 0")
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
+        session._retry.timeout.emit()
+    assert not list(tmp_path.glob("headstart-chats-*"))
+    app.window.close()
+    outcome, store = _reopened(history)
+    with closing(store):
+        chat = store.chat(session.chat.id)
+        assert chat
+        assert chat.draft == "not asked yet"
+    assert outcome == ""
+
+
 def test_next_message_saves_unsaved_text(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")

@@ -74,6 +74,7 @@ class ChatEvents(QObject):
     error_occurred = Signal(str, object)  # a sentence, and its Cause or None
     hint_shown = Signal(str)  # a sentence; nothing went wrong
     saved = Signal()  # earlier attempts to save had failed
+    still_unsaved = Signal()  # another attempt to save has failed
     sent = Signal()  # a message was saved
 
 
@@ -110,7 +111,7 @@ class ChatSession(QObject):
         self._stored_conversation = self.conversation  # differs from `conversation` only while saving fails
         self._has_reported_failure = False  # to save an answer
         self._retry = QTimer(self, singleShot=True, interval=_RETRY_MS)
-        self._retry.timeout.connect(self._save_behind)
+        self._retry.timeout.connect(self._on_retry)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self._project_files = project.files if project else ()  # not saved with the draft
         if project:
@@ -356,9 +357,16 @@ class ChatSession(QObject):
             self._try_save_again(self._write_unsaved)
 
     def save_into(self, copy: Store) -> None:
-        """Save in a copy of the history what cannot be saved in the history itself."""
-        self._store = copy
-        self._try_save_again(self._write_unsaved)
+        """Save in a copy of the history what cannot be saved in the history itself. Raises HistoryError."""
+        if self.is_stored and not copy.chat(self.chat.id):  # the disk was gone when the copy was made
+            copy.add(self.chat, self.conversation)
+        elif self.has_unsaved_answer:
+            copy.save(self.chat.id, copy.conversation(self.chat.id), self.conversation)
+        copy.save_draft_files(self.chat.id if self.is_stored else None, self._own_draft_files)
+        if self.is_stored:
+            copy.save_draft(self.chat.id, self.chat.draft)
+        else:
+            copy.remember(UNSENT, self.chat.draft or None)
 
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """Have the last message of `conversation` written: an answer that is empty or has a beginning."""
@@ -600,6 +608,11 @@ class ChatSession(QObject):
     def _has_unsaved_draft(self) -> bool:
         return self._stored_draft != (self.chat.draft, self.draft_files)
 
+    @property
+    def _own_draft_files(self) -> tuple[Attachment, ...]:
+        """The files of the draft, of a new chat without those of its project."""
+        return tuple(file for file in self.draft_files if self.is_stored or file not in self._project_files)
+
     def _write_unsaved(self) -> None:
         if self.has_unsaved_answer:
             self._write(self.conversation)
@@ -610,8 +623,7 @@ class ChatSession(QObject):
         draft, files = self.chat.draft, self.draft_files
         stored_draft, stored_files = self._stored_draft
         if files != stored_files:
-            to_save = files if self.is_stored else tuple(file for file in files if file not in self._project_files)
-            self._store.save_draft_files(self.chat.id if self.is_stored else None, to_save)
+            self._store.save_draft_files(self.chat.id if self.is_stored else None, self._own_draft_files)
         if draft != stored_draft and self.is_stored:
             self._store.save_draft(self.chat.id, draft)
         elif draft != stored_draft:
@@ -625,9 +637,16 @@ class ChatSession(QObject):
         if not self.has_unsaved:
             self._report_success()
         elif not self._try_save_again(self._write_unsaved):
-            self._retry.start()
+            if not self._retry.isActive():  # whoever types without a pause is tried again, too
+                self._retry.start()
         elif is_answer:
             self.chat_changed.emit(self.chat)
+
+    @Slot()
+    def _on_retry(self) -> None:
+        self._save_behind()
+        if self.has_unsaved:
+            self._events.still_unsaved.emit()
 
     def _try_save(self, write: Callable[[], object]) -> bool:
         with showing_errors(lambda sentence: self._events.error_occurred.emit(sentence, None)):

@@ -1,6 +1,7 @@
 """The controllers of chats and tags, and the search in chats."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -15,6 +16,7 @@ from headstart.chat.history.database import Key
 from headstart.chat.history.reader import Group, Hit, Reader, open_reader
 from headstart.chat.history.store import Store
 from headstart.engine import prompt_cache_files
+from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.chat.tools import ToolsController
@@ -184,7 +186,10 @@ class ChatsController(QObject):
         self._store, self._loader, self._settings, self._tools = store, loader, settings, tools
         self.events = ChatEvents(self)
         self.events.saved.connect(self._drop_idle_sessions)
+        self.events.saved.connect(self._drop_copy)
+        self.events.still_unsaved.connect(self._save_into_copy)
         self._sessions: dict[str, ChatSession] = {}
+        self._copy: Store | None = None  # of the history, with what this does not take
         self._query, self._tag, self._project, self._place = "", "", "", ChatPlace.LIST
         self._destroyed: set[str] = set()
         self._limit = _PAGE_SIZE
@@ -382,11 +387,28 @@ class ChatsController(QObject):
         self._search.close()
         for session in self._sessions.values():
             session.close()
+        self._save_into_copy()
+        if self._copy:
+            self._try(self._copy.close)
+            self._copy = None
+
+    @Slot()
+    def _save_into_copy(self) -> None:
+        """Save what the history does not take in a copy, which the next start brings back, even after a crash."""
         unsaved = [session for session in self._sessions.values() if session.has_unsaved]
-        if unsaved and (copy := standby.open_copy(self._store.path.parent, self._store.key)):
-            for session in unsaved:
-                session.save_into(copy)
-            self._try(copy.close)
+        if unsaved and self._copy is None:
+            self._copy = standby.open_copy(self._store.path.parent, self._store.key)
+        if self._copy:
+            with suppress(HistoryError):  # the fault of the history is shown already
+                for session in unsaved:
+                    session.save_into(self._copy)
+
+    @Slot()
+    def _drop_copy(self) -> None:
+        """Remove the copy once the history has everything."""
+        if self._copy and not any(session.has_unsaved for session in self._sessions.values()):
+            self._try(partial(standby.drop, self._copy))
+            self._copy = None
 
     def _delete_orphaned_caches(self) -> None:
         """Delete the prompt caches of chats that are gone, after a kill or after a backup replaced the history."""
