@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtGui import QPainter, QPdfWriter
+from PySide6.QtWidgets import QApplication
 
 from bench import folders
 from headstart.chat.folders.folder_index import FolderIndex
@@ -37,6 +39,46 @@ def index(tmp_path: Path, folder: Path) -> Iterator[FolderIndex]:
         yield opened
 
 
+@pytest.fixture
+def named(qapp: QApplication, tmp_path: Path) -> Iterator[tuple[FolderIndex, Path]]:
+    """People, invoices, contracts, Chinese notes and modules that only their names tell apart; with their folder."""
+    folder = tmp_path / "files"
+    people = [f"{first} {last}" for first in folders.FIRST for last in folders.LAST]
+    texts = {f"People/{name}.md": f"Number: {folders.phone(name)}\nAddress: 3 Mill Road\n" for name in people}
+    texts |= {f"2025-0{number} invoice {4708 + number}.pdf": "Payable within 14 days." for number in range(1, 6)}
+    contracts = ("2024/Müller GmbH", "2024/Schmidt AG", "2023/Weber KG", "2022/Müller & Sohn", "2022/Lang KG")
+    texts |= {f"Verträge/{name}.pdf": "Kündigung drei Monate zum Jahresende." for name in contracts}
+    texts |= {"会议/预算.md": "总额是五十万元。", "会议/名单.md": "王芳，李雷。"}
+    texts |= {f"src/{name}/__init__.py": '"""A package."""' for name in ("engine", "server", "chat", "ui", "tools")}
+    for name, text in texts.items():
+        path = folder / name
+        if path.suffix != ".pdf":
+            write(path, text)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer = QPdfWriter(str(path))
+        painter = QPainter(writer)
+        painter.drawText(1000, 1000, text)
+        painter.end()
+    with FolderIndex(tmp_path / "home", None) as opened:
+        opened.keep([str(folder)])
+        update(opened, folder, DirectReader())
+        yield opened, folder
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Iterator[tuple[FolderIndex, Path]]:
+    """Twelve price lists that differ in their names, and the opening hours; with their folder."""
+    folder = tmp_path / "lists"
+    for model in folders.MODELS:
+        write(folder / f"{model}.md", "| tyres | 10 |\n| windscreen | 20 |\n| exhaust | 30 |")
+    write(folder / "opening hours.txt", "We close at six.")
+    with FolderIndex(tmp_path / "home", None) as opened:
+        opened.keep([str(folder)])
+        update(opened, folder, DirectReader())
+        yield opened, folder
+
+
 def found(index: FolderIndex, folder: Path, question: Question | str) -> list[str]:
     """Return the names of the files with the passages that are found."""
     return [excerpt.name for excerpt in index.find([str(folder)], question)]
@@ -44,6 +86,43 @@ def found(index: FolderIndex, folder: Path, question: Question | str) -> list[st
 
 def test_file_is_found_by_its_name(index: FolderIndex, folder: Path) -> None:
     assert found(index, folder, understand("What is Jane Doe's number?"))[0] == "office/Jane Doe.md"
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What is Jane Doe's number?", "People/Jane Doe.md"),
+        ("What does invoice 4711 say?", "2025-03 invoice 4711.pdf"),
+        ("How long does the contract with Müller GmbH run?", "Verträge/2024/Müller GmbH.pdf"),
+        ("Was steht im Vertrag der Müller GmbH?", "Verträge/2024/Müller GmbH.pdf"),
+        ("会议预算是多少？", "会议/预算.md"),
+        ("预算.md 里写了什么？", "会议/预算.md"),
+        ("What is in engine/__init__.py?", "src/engine/__init__.py"),
+        ("What does the __init__.py of the server say?", "src/server/__init__.py"),
+    ],
+)
+def test_named_file_is_first_among_its_kind(named: tuple[FolderIndex, Path], question: str, name: str) -> None:
+    index, folder = named
+    assert found(index, folder, understand(question))[0] == f"files/{name}"
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("which files are there", 57),
+        ("What files can you see?", 57),
+        ("有哪些文件？", 57),
+        ("list the people", 40),
+        ("List all invoices", 5),
+        ("会议里有哪些文件？", 2),
+        ("会议文件夹里有什么？", 2),
+        ("What __init__.py files are there?", 5),
+    ],
+)
+def test_list_has_the_files_that_are_asked_for(named: tuple[FolderIndex, Path], question: str, count: int) -> None:
+    index, folder = named
+    (listed, *_) = index.find([str(folder)], understand(question))
+    assert listed.text.splitlines()[0] == f"{count} files:"
 
 
 def test_list_names_the_files(index: FolderIndex, folder: Path) -> None:
@@ -76,6 +155,39 @@ def test_yes_looks_for_what_the_answer_offered(index: FolderIndex, folder: Path)
     assert found(index, folder, question)[0] == "office/Prices/Lyra.md"
 
 
+@pytest.mark.parametrize(
+    "offer",
+    ["", "Shall I look up the exhaust, too?", "Do you want the price with labour?", "Would you like to know more?"],
+)
+@pytest.mark.parametrize("reply", ["yes", "Yes, please.", "sure, go ahead", "ja, gerne", "好的，请继续"])
+def test_yes_keeps_the_subject_whatever_was_offered(prices: tuple[FolderIndex, Path], offer: str, reply: str) -> None:
+    index, folder = prices
+    for model in folders.MODELS:
+        talk = [(f"What do tyres for the {model} cost?", f"Tyres for the {model} cost 10 pounds. {offer}")]
+        parts = understand("and what about a windscreen?", talk)
+        assert found(index, folder, parts)[0] == f"lists/{model}.md"
+        talk.append(("and what about a windscreen?", f"A windscreen costs 20 pounds. {offer}"))
+        assert f"lists/{model}.md" in found(index, folder, understand(reply, talk))
+        assert found(index, folder, understand("When do you close?", talk)) == ["lists/opening hours.txt"]
+
+
+@pytest.mark.parametrize("reply", ["ok", "Thanks!", "no, thank you", "nein danke", "谢谢"])
+def test_reply_that_asks_for_nothing_is_not_searched(prices: tuple[FolderIndex, Path], reply: str) -> None:
+    index, folder = prices
+    assert found(index, folder, understand(reply, TALK)) == []
+
+
+def test_subject_outlasts_replies_without_words(prices: tuple[FolderIndex, Path]) -> None:
+    index, folder = prices
+    talk = [*TALK, *[("yes", "Anything else?")] * 5]
+    assert found(index, folder, understand("and the windscreen?", talk))[0] == "lists/Corvo.md"
+
+
+def test_question_behind_one_without_words_is_searched_alone() -> None:
+    question = understand("two", (("one", "You wrote: one"),))
+    assert (question.searched, question.parts[0].terms) == ("two", ("two",))
+
+
 def test_new_subject_is_searched_alone(index: FolderIndex, folder: Path) -> None:
     text = "Which committee chose a treasurer after long talks?"
     question = understand(text, TALK)
@@ -86,7 +198,21 @@ def test_new_subject_is_searched_alone(index: FolderIndex, folder: Path) -> None
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair["ask"] for pair in PAIRS])
 def test_subject_of_its_own_is_told_from_a_follow_up(pair: dict[str, Any]) -> None:
     question = understand(pair["ask"], ((pair["before"], pair["answer"]),))
-    assert (pair["before"] in question.text) == pair["goes_on"]
+    assert (pair["before"] in question.texts[0]) == pair["goes_on"]
+
+
+def test_addition_with_another_meaning_goes_before_what_was_talked_about(tmp_path: Path) -> None:
+    folder, embedder = tmp_path / "notes", TopicEmbedder()
+    write(folder / "a.md", "The motor of the airship is loud.")
+    write(folder / "b.md", "The rain falls.")
+    talk = (("Which motor has the airship?", "A loud one."),)
+    with FolderIndex(tmp_path / "home", None) as index:
+        index.keep([str(folder)])
+        update(index, folder, DirectReader())
+        embed_all(index, folder, embedder)
+        question = understand("And which weather?", talk)
+        (first, *_) = index.find([str(folder)], question, embedder)
+    assert first.name == "notes/b.md"
 
 
 def test_why_looks_for_what_was_asked_before() -> None:

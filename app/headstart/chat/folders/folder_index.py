@@ -334,10 +334,13 @@ class FolderIndex:
         with _translate_errors(self.path):
             is_current = embedder is not None and self._model() == embedder.name
         if embedder and is_current:
+            from headstart.chat.folders.vectors import mean  # noqa: PLC0415
+
             vectors = vectors or self.ready(embedder)
-            is_cjk = search.CJK_LETTER.search(asked.text)
+            is_cjk = search.CJK_LETTER.search(asked.texts[0])
             others = folder_search.OTHER_CJK_SUBJECTS if is_cjk else folder_search.OTHER_SUBJECTS
-            questions = [*embedder.embed([asked.text], are_questions=True), *_vectors_of(embedder, others)]
+            meaning = mean(embedder.embed(asked.texts, are_questions=True))
+            questions = [meaning, *_vectors_of(embedder, others)]
             with _translate_errors(self.path):
                 cosines, usual = vectors.cosines(self._connection, ranks, questions)
         with _translate_errors(self.path):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from headstart.chat import search
 
 FOLLOWED = 0.5  # weight of the words of the question before; of the one before that, half of it
+_LEAST_WEIGHT = FOLLOWED / 4  # of the words of an earlier question
 ANSWERED = 0.25  # weight of the words of the last answer
 _MAX_ANSWER = 400  # characters of an answer that may name what the next question means
 _MAX_TERMS = 24
@@ -37,10 +38,16 @@ al como con cual cuando cuál de del donde el ella ellos en es esta este esto ha
 porque qué quien se sin sobre son su sus un una y ya
 """
 _STOP_WORDS = frozenset(_COMMON.split())
+# Words with characters that are particles elsewhere.
+_WHOLE_WORDS = (
+    "会[议员计话场费见长]|[社机开协年晚工学商大]会|能[源力量耗]|[功性智职技节产]能|要[求点素]|[重摘纪主次]要|有限|所有|拥有"
+    "|申请|请假|邀请|参与|目的|了解|对[象方比]|[绝反针]对|[普以涉]及|现在|存在|但是|和[平解]|[成造]就|就业|成都|首都"
+)
 _PARTICLES = re.compile(
-    "什么时候|什么|怎么样|怎么办|怎么|怎样|如何|多少|多久|多长|多高|多大|哪里|哪儿|哪个|哪些|谁的|为什么|为何|是不是|有没有|能不能|可不可以|可以|"
-    "需要|应该|必须|请问|告诉我|一下|关于|那么|这个|那个|里面|写了(?=[什哪])|说了(?=[什哪])|我们|你们|他们|它们|时候|吗|呢|吧|啊|的|了|是|在|有|和|与|及|我|你|"
-    "他|她|它|这|那|谁|几|请|被|把|对|从|就|(?<![首成])都|也|要|会|能|最"
+    f"({_WHOLE_WORDS})"
+    "|什么时候|什么|怎么样|怎么办|怎么|怎样|如何|多少|多久|多长|多高|多大|哪里|哪儿|哪个|哪些|谁的|为什么|为何|是不是|有没有|能不能|可不可以|可以|"
+    "需要|应该|必须|请问|告诉我|一下|关于|那么|这个|那个|里面|里(?=有)|写了(?=[什哪])|说了(?=[什哪])|我们|你们|他们|它们|时候|"
+    "吗|呢|吧|啊|的|了|是|在|有|和|与|及|我|你|他|她|它|这|那|谁|几|请|被|把|对|从|就|都|也|要|会|能|最"
 )
 # What makes a question go on from another one: it begins like an addition, or means something that it does not name.
 _GOES_ON = re.compile(
@@ -79,11 +86,12 @@ _LISTS = re.compile(
     r"|^\s*(?:list|liste)\b"
     r"|\b(?:welche|was für)\b.{1,60}\b(?:gibt es|habe ich|haben wir|liegen)\b"
     r"|\bwhich\b.{1,60}\b(?:are there|do (?:i|we) have)\b"
-    r"|(?:哪些|列出|多少个?).{0,12}(?:文件|文档|资料)|有哪些|列出",
+    r"|(?:哪些|列出|多少个?).{0,12}(?:文件|文档|资料)|有哪些|列出"
+    r"|(?:文件夹|目录)里?面?有什么",
     re.IGNORECASE,
 )
 _OF_LISTS = re.compile(
-    rf"\b(?:{_OBJECTS}|list|show|name|liste|zeige?|nenne|contain(?:s|ing)?|concern(?:s|ing)?|called|named|namens)\b"
+    rf"\b(?:{_OBJECTS}|list|show|name|see|know|access|available|exist|uploaded|attached|liste|zeige?|nenne|contain(?:s|ing)?|concern(?:s|ing)?|called|named|namens)\b"
     "|文件夹?|文档|资料|列出|目录",
     re.IGNORECASE,
 )
@@ -109,6 +117,13 @@ _NO_NAMES = frozenset((*_MONTH, *_DAYS.split(), "mr", "mrs", "prof"))
 _MIN_NAME = 3  # letters
 _ASKS = re.compile(r"[?？]|^\s*(?:why|how|when|where|who|warum|wieso|wann|wo|wer|为什么)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[?？]")
+_AGREES = re.compile(
+    r"\W*(?:(?:(?:yes|yeah|yep|yup|sure|ok|okay|please|do|go|on|ahead|continue|of course|definitely|tell me more|more"
+    r"|ja|jawohl|klar|gerne?|natürlich|genau|bitte|weiter|mehr)\b|好的?|行|可以|是的?|对|嗯|要|继续|当然|请|吧)\W*)+",
+    re.IGNORECASE,
+)
+_TAKES_NOTE = re.compile(r"\W*(?:(?:ok|okay|klar|genau)\b|好的?|行|对|嗯)\W*", re.IGNORECASE)
+_DECLINES = re.compile(r"\W*(?:(?:no|thanks?|thank you|nein|danke|vielen dank)\b|谢谢)", re.IGNORECASE)
 
 
 class SearchTerms(NamedTuple):
@@ -121,56 +136,63 @@ class SearchTerms(NamedTuple):
 class Question(NamedTuple):
     """A parsed question."""
 
-    text: str  # for the vector of its meaning; with what it goes on from
+    texts: tuple[str, ...]  # for the vector of its meaning: with what it goes on from, and alone
     parts: tuple[SearchTerms, ...]  # the question's own words first
     searched: str = ""  # what is looked for, as it is shown; empty if that is nothing
     lists: bool = False  # files are asked for, not what stands in them
     is_newest: bool = False  # newer files go first
     dates: tuple[str, ...] = ()  # as names of files have them
     names: tuple[str, ...] = ()  # words of the names of persons, places and products
+    num_deciding: int = 1  # of the first parts: the words of one of them must be in what is found
 
 
 def understand(text: str, before: Sequence[tuple[str, str]] = ()) -> Question:
     """Parse a question for the search. `before` has the questions and answers above it, the last one last."""
     is_newest, lists = bool(_NEWEST.search(text)), bool(_LISTS.search(text))
     bare = _NEWEST.sub(" ", text)
-    own = terms(_OF_LISTS.sub(" ", bare) if lists else bare)
+    own = _own_terms(_OF_LISTS.sub(" ", bare) if lists else bare)
     dates, names = tuple(_dates(text)), tuple(_names(text))
     if not _goes_on(text, own, before) or (lists and own):
         is_search = own or lists or dates or is_newest
         searched = text.strip() if is_search else ""
-        return Question(text, (SearchTerms(own, 1.0),), searched, lists, is_newest, dates, names)
-    parts, joined = list[SearchTerms](), list[str]()
-    if not own:  # "yes" to what the answer offered
-        offered = _SENTENCE.findall(before[-1][1])
-        own = terms(offered[-1] if offered else "")
-        joined += offered[-1:]
-        if not own and _ASKS.search(text):  # "why?" is about the question before
-            own = terms(before[-1][0])
-    weight, known = FOLLOWED, set(own)
-    for number in range(len(before) - 1, max(len(before) - 4, -1), -1):
-        question, answer = before[number]
-        found = terms(question)
-        parts.append(SearchTerms(tuple(term for term in found if term not in known), weight))
+        return Question((text,), (SearchTerms(own, 1.0),), searched, lists, is_newest, dates, names)
+    joined, is_reply = list[str](), not own
+    if is_reply:  # "why?" is about the question before, "yes" is to what the answer offered
+        offers = [] if _ASKS.search(text) else _SENTENCE.findall(before[-1][1])
+        joined += offers[-1:]
+        if not (_DECLINES.match(text) or (_TAKES_NOTE.fullmatch(text) and not offers)):
+            own = next(filter(None, map(_own_terms, (*joined, *(each for each, _ in reversed(before))))), ())
+    if not own:
+        return Question((text,), (SearchTerms((), 1.0),))
+    deciding, known, weight = [SearchTerms(own, 1.0)], set(own), FOLLOWED
+    answered = known.union(terms(before[-1][0]))
+    answer = SearchTerms(tuple(term for term in terms(before[-1][1][:_MAX_ANSWER]) if term not in answered), ANSWERED)
+    for number, (question, _) in reversed(list(enumerate(before))):
+        found = _own_terms(question)
+        if not found:
+            continue
+        deciding.append(SearchTerms(tuple(term for term in found if term not in known), weight))
         known.update(found)
         joined.append(question)
-        if number == len(before) - 1:
-            named = tuple(term for term in terms(answer[:_MAX_ANSWER]) if term not in known)
-            parts.append(SearchTerms(named, ANSWERED))
-        if not _goes_on(question, found, before[:number]):
-            break
         weight /= 2
-    subject = joined[-1].strip()
+        if weight < _LEAST_WEIGHT or not _goes_on(question, found, before[:number]):
+            break
     whole = " ".join([*(each.strip() for each in reversed(joined)), text])
-    parts = [SearchTerms(own, 1.0), *(part for part in parts if part.terms)]
-    if not own:  # thanks, or an addition without a word of its own
-        return Question(text, (SearchTerms((), 1.0),))
-    return Question(whole, tuple(parts), f"{text.strip()} ({subject})", lists, is_newest, dates, names)
+    parts = tuple(part for part in (*deciding, answer) if part.terms)
+    searched = f"{text.strip()} ({joined[-1].strip()})" if joined else text.strip()
+    num_deciding = sum(bool(part.terms) for part in deciding) if is_reply else 1
+    texts = (whole,) if is_reply else (whole, text)
+    return Question(texts, parts, searched, lists, is_newest, dates, names, num_deciding)
+
+
+def _own_terms(text: str) -> tuple[str, ...]:
+    """Return the words that carry a question's meaning; none for a "yes" that only agrees."""
+    return () if _AGREES.fullmatch(text) else terms(text)
 
 
 def terms(text: str) -> tuple[str, ...]:
     """Return the words that carry the meaning of a text, CJK characters in pairs."""
-    plain = _PARTICLES.sub(" ", unicodedata.normalize("NFKC", text))
+    plain = _without_particles(unicodedata.normalize("NFKC", text))
     found = dict.fromkeys(
         search.plain(term)
         for run in search.RUN.findall(plain)
@@ -178,6 +200,10 @@ def terms(text: str) -> tuple[str, ...]:
         if term not in _STOP_WORDS
     )
     return tuple(found)[:_MAX_TERMS]
+
+
+def _without_particles(text: str) -> str:
+    return _PARTICLES.sub(lambda match: match[1] or " ", text)
 
 
 def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]]) -> bool:
@@ -194,7 +220,7 @@ def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]])
     if not new:
         return True
     if search.CJK_LETTER.search(text):
-        size = sum(map(len, search.RUN.findall(_PARTICLES.sub(" ", text))))
+        size = sum(map(len, search.RUN.findall(_without_particles(text))))
         return size < (_MIN_CJK_AFTER_MODAL if _MODAL.match(text) else _MIN_CJK_SUBJECT)
     is_parallel = _MIN_SUBJECT <= len(subject) >= len(set(terms(question)) - _PREDICATES)
     return len(new) < _MIN_SUBJECT and not is_parallel

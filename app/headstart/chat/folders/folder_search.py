@@ -121,13 +121,14 @@ class FolderSearch:
         for passage, file in owners.items():
             totals[passage] += WEIGHT_OF_NAMES * (file in dated)
         needed = 1.0 if not question.names or any(map(self._is_known, question.names)) else UNKNOWN_NAME
+        deciding = [scores for scores, _ in parts[: question.num_deciding]]
         is_relevant = any(
-            file in dated or _fits(parts, passage, file, gains, needed) for passage, file in owners.items()
+            file in dated or _fits(deciding, passage, file, gains, needed) for passage, file in owners.items()
         )
         fitting = [
             passage
             for passage, file in owners.items()
-            if is_relevant and (file in dated or _fits(parts, passage, file, gains, _BESIDE))
+            if is_relevant and (file in dated or _fits(deciding, passage, file, gains, _BESIDE))
         ]
         best = sorted(fitting, key=lambda passage: (-totals[passage], passage))
         if question.is_newest and best:
@@ -268,11 +269,12 @@ class FolderSearch:
         return list(found.values())
 
 
-def _fits(
-    parts: Sequence[tuple[_Scores, float]], passage: int, file: int, gains: Mapping[int, float] | None, part: float
-) -> bool:
+def _fits(deciding: Iterable[_Scores], passage: int, file: int, gains: Mapping[int, float] | None, part: float) -> bool:
     """Return whether a passage is relevant: whether words or meaning reach the share `part` of what is required."""
-    scores = parts[0][0]
-    share = scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0))
-    least = (MIN_SHARE_OF_PAIRS if scores.has_pairs else MIN_SHARE) * (ALONE if gains is None else 1.0)
-    return share >= part * least or (gains is not None and gains.get(passage, 0.0) >= part * MIN_GAIN)
+    if gains is not None and gains.get(passage, 0.0) >= part * MIN_GAIN:
+        return True
+    for scores in deciding:
+        least = (MIN_SHARE_OF_PAIRS if scores.has_pairs else MIN_SHARE) * (ALONE if gains is None else 1.0)
+        if scores.share(scores.found.get(passage, 0) | scores.named.get(file, 0)) >= part * least:
+            return True
+    return False

@@ -95,6 +95,14 @@ def rounded(vector: bytes) -> bytes:
     return bytes(row.tobytes())
 
 
+def mean(vectors: Sequence[bytes]) -> bytes:
+    """Return the mean of vectors of f32, with length 1."""
+    if len(vectors) == 1:
+        return vectors[0]
+    total = np.sum([np.frombuffer(vector, "<f4") for vector in vectors], axis=0)
+    return bytes((total / max(float(np.linalg.norm(total)), 1e-9)).astype("<f4").tobytes())
+
+
 def _read(connection: sqlite3.Connection, last: int) -> list[_Block]:
     query = "SELECT rank, passage, windows, data FROM vectors WHERE rank > ? ORDER BY rank"
     rows, blocks = connection.execute(query, (last,)), []
