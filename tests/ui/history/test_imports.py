@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from headstart.chat.json_chats import to_json
 from headstart.ui.program import Program
-from tests.chat.imports.test_imports import CLAUDE, TALK, _chain
+from tests.chat.imports.test_imports import CLAUDE, TALK, _chain, _text
 from tests.ui.conftest import Speak
 from tests.ui.person import press
 
@@ -68,6 +69,24 @@ def test_import_is_taken_back_once(app: Program, tmp_path: Path) -> None:
     assert not app.store.chats()
     assert not app.undo_stack.next
     assert app.window.chat.notice.isHidden()
+
+
+def test_export_that_is_imported_again_adds_what_is_new(app: Program, tmp_path: Path) -> None:
+    notice, later = app.window.chat.notice, (*TALK, _text("user", "five"))
+    chats = [{**_chain(*TALK), "conversation_id": f"id {number}"} for number in range(40)]
+    app.import_file(str(_written(tmp_path / "conversations.json", chats)))
+    assert notice.text == "Imported 40 chats from ChatGPT."
+    app.import_file(str(tmp_path / "conversations.json"))
+    assert notice.text == "Nothing is new in the chats from ChatGPT. Here already: 40."
+    own = to_json([(chat, app.store.conversation(chat.id)) for chat in app.store.chats()])
+    (tmp_path / "own.json").write_text(own, encoding="utf-8")
+    app.import_file(str(tmp_path / "own.json"))
+    assert notice.text == "Nothing is new in the chats from Headstart. Here already: 40."
+    longer = [{**_chain(*later), "conversation_id": f"id {number}"} for number in (0, 40)]
+    app.import_file(str(_written(tmp_path / "conversations.json", [*chats[1:], *longer])))
+    assert notice.text == "Imported 1 chat from ChatGPT. Chats with new messages: 1. Here already: 39."
+    press(notice, "Undo")
+    assert to_json([(chat, app.store.conversation(chat.id)) for chat in app.store.chats()]) == own
 
 
 def test_import_reports_in_the_language_of_the_window(
