@@ -6,8 +6,9 @@ Reads a folder with that many passages, by words alone, then gives each passage 
 the milliseconds are those from a question to its passages, first with the start of the model, then after the window had
 unloaded it and the question was typed for three seconds, then in turn. Then reads a folder with a PDF of so many pages
 and 30 notes, with a question on a note every so many seconds, and starts again at half of the PDF: the times are those
-of the PDF alone, and beside the questions. Prints JSON. The installed model that turns texts into vectors is used,
-unless --words. A number of 0 leaves a part out.
+of the PDF alone, and beside the questions. The seconds of CPU are those of the reading processes, and hold on a busy
+computer, too. Prints JSON. The installed model that turns texts into vectors is used, unless --words. A number of 0
+leaves a part out.
 """
 
 import argparse
@@ -181,6 +182,12 @@ def write_pdf(path: Path, pages: int) -> None:
     painter.end()
 
 
+def _readers_cpu() -> float:
+    """Return the seconds of CPU of the reading processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def measure_pdf(home: Path, pages: int, every: float, *, has_model: bool) -> dict[str, Any]:
     """Return the times of a PDF alone and beside questions, and whether these were answered."""
     folder = home / "large"
@@ -189,10 +196,11 @@ def measure_pdf(home: Path, pages: int, every: float, *, has_model: bool) -> dic
     for number in range(NOTES):
         text = f"# Note {number}\n\nThe code of locker {number} is {number * 7919}.\n"
         (folder / f"note {number:02}.txt").write_text(text, encoding="utf-8")
-    started = time.perf_counter()
+    started, used = time.perf_counter(), _readers_cpu()
     with closing(TextReader((*reader_command(), "-"))) as reader:
         alone_pages = sum(1 for _ in reader.read(folder / "000.pdf"))
-    alone = time.perf_counter() - started
+    alone, alone_cpu = time.perf_counter() - started, _readers_cpu() - used
+    used = _readers_cpu()
     questions: list[dict[str, Any]] = []
     shares: list[float] = []
     window = Window(home / "large history", folder, has_model=has_model)
@@ -217,6 +225,7 @@ def measure_pdf(home: Path, pages: int, every: float, *, has_model: bool) -> dic
     window.controller.changed.connect(lambda state: shares.append(state.share if state.reading else 1.0))
     second = window.read(lambda state: state.total is None and not state.problem, work=ask)
     window.close()
+    cpu = _readers_cpu() - used
     with FolderIndex(home / "large history", None) as index:
         state = index.state(str(folder))
         found = index.find([str(folder)], words(random.Random(2), 6))  # noqa: S311 - the first words of the PDF
@@ -226,6 +235,7 @@ def measure_pdf(home: Path, pages: int, every: float, *, has_model: bool) -> dic
         "alone_s": round(alone, 1),
         "beside_questions_s": round(first + second, 1),
         "times": round((first + second) / alone, 2),
+        "cpu_s": {"alone": round(alone_cpu, 1), "beside_questions": round(cpu, 1)},
         "share_before_restart": round(before, 3),
         "share_after_restart": round(shares[0], 3),
         "files": state.files,

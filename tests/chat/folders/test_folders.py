@@ -593,6 +593,27 @@ def test_long_text_comes_in_pieces_with_their_lines(tmp_path: Path, monkeypatch:
     assert pieces[-1].next == 0
 
 
+def test_file_that_takes_long_is_left_for_later_whatever_its_size(
+    index: FolderIndex, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class CutOffReader(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            yield from itertools.islice(super().read(path, start, is_wanted), 2)
+            raise CancelledError
+
+    monkeypatch.setattr(folder_files, "PIECE", 100)
+    write(files / "long.txt", "\n".join(f"line {number}" for number in range(1, 100)))
+    list(index.update(str(files), CutOffReader()))
+    write(files / "new.txt", "The newt is new.")
+    question, rest = DirectReader(), DirectReader()
+    assert list(index.update(str(files), question, large=False))
+    assert "long.txt" not in question.paths
+    assert names(index, files, "newt") == ["papers/new.txt, line 1"]
+    assert update(index, files, rest).problem == ""
+    assert rest.paths == ["long.txt"]
+    assert names(index, files, "99") == ["papers/long.txt, line 98"]
+
+
 def test_index_is_made_once_by_several_threads(home: Path) -> None:
     def make(_: int) -> bool:
         with FolderIndex(home, None) as opened:

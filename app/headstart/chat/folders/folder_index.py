@@ -213,7 +213,8 @@ class FolderIndex:
         """Read what has changed in a folder since, small and new files first; yield the state after each piece.
 
         It can be cut off anywhere: it ends early if it is not wanted, and what was read is kept. Renamed files are
-        settled first. Without `large`, large files are left for later, and the last state is left out: it takes long.
+        settled first. Without `large`, large files and those that an update was cut off in are left for later, and the
+        last state is left out: it takes long.
         """
         rank = self._rank(folder)
         if not rank:
@@ -228,16 +229,18 @@ class FolderIndex:
             yield self.state(folder)
             return
         changed = self._settle(rank, Path(folder), listing, is_wanted)
-        changed.sort(key=lambda path: _urgency(listing.files[path]))
+        begun = self._begun(rank)
+        changed.sort(key=lambda path: _urgency(listing.files[path], is_begun=path in begun))
         work = _Work(sum(listing.files[path].size for path in changed), len(listing.files) - len(changed))
         for path in changed:
             size = listing.files[path].size
-            if not is_wanted() or (size > SMALL and not large):
+            is_large = size > SMALL or path in begun
+            if not is_wanted() or (is_large and not large):
                 return
             is_read = False
             for share, is_read in self._read(rank, Path(folder), path, reader, is_wanted):
                 work.share = share
-                if size > SMALL and not is_read:
+                if is_large and not is_read:
                     left = work.seconds_left(size)
                     yield FolderState(
                         folder, work.files, total=len(listing.files), reading=path, share=share, seconds_left=left
@@ -421,6 +424,12 @@ class FolderIndex:
                 self._rename(rank, old, path, state)
         self._remove(rank, gone)
         return changed
+
+    def _begun(self, rank: int) -> set[str]:
+        """Return the files that have been read in part: they take long, whatever their size."""
+        query = "SELECT path FROM file WHERE folder = ? AND state = ? AND next > 0"
+        with _translate_errors(self.path):
+            return {row["path"] for row in self._connection.execute(query, (rank, _READING))}
 
     def _rename(self, rank: int, old: str, path: str, state: FileStat) -> None:
         with _translate_errors(self.path), database.transaction(self._connection):
@@ -622,9 +631,9 @@ class _Work:
 _MIN_PASSED_S = 3.0
 
 
-def _urgency(state: FileStat) -> tuple[bool, int]:
+def _urgency(state: FileStat, *, is_begun: bool) -> tuple[bool, int]:
     """Return the place of a file in the order of reading: small and new ones first, then the others by size."""
-    is_large = state.size > SMALL
+    is_large = state.size > SMALL or is_begun
     return is_large, state.size if is_large else -state.changed
 
 
