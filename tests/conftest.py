@@ -56,11 +56,13 @@ PACKAGES = ("torch", "transformers", "optimum-intel", "nncf", "openvino", "openv
 UNUSED_SECONDS = 86_400
 # Files whose slow tests take longest, the longest first.
 LONGEST = (
+    "tests/engine/test_histories.py",
     "tests/export/test_end_to_end.py",
     "tests/export/gguf/test_decoder.py",
     "tests/engine/kernels/test_sanitized.py",
     "tests/engine/test_real_models.py",
     "tests/engine/test_exactness.py",
+    "tests/engine/runners/test_windows.py",
     "tests/export/test_failures.py",
     "tests/bench/test_programs.py",
     "tests/server/test_real.py",

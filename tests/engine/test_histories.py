@@ -16,11 +16,22 @@ from headstart.engine.runners.precision import OWN, plain
 from headstart.engine.runners.selftest import Invariance
 from headstart.engine.sequence import Sequence
 from headstart.engine.speculative import Decoder
+from tests.conftest import KERNEL_SOURCES, proven_once, sources_of
 from tests.engine.answers import Whimsical, load
 
 STOCK = {**plain(), KERNELS: ""}
 HISTORIES, FEW, MANY = 6, 3, 200
 KINDS = ("convolutional", "recurrent", "experts")
+RUN_BY_HISTORIES = (
+    "app/headstart/engine",
+    "app/headstart/library/manifest.py",
+    "app/headstart/library/vocabulary.py",
+    "app/headstart/parameters.py",
+    "app/bench/exactness.py",
+    "tests/stand_ins/tiny.py",
+    "tests/engine/answers.py",
+    "tests/engine/test_histories.py",
+)
 
 
 @pytest.fixture
@@ -54,17 +65,30 @@ def test_histories_have_the_same_bits_with_guesses(tiny_family: Path, tiny_draft
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(
-    ("kind", "histories"),
-    [
-        *((kind, FEW) for kind in KINDS),
-        *(pytest.param(kind, MANY, marks=pytest.mark.slow) for kind in ("windowed", *KINDS)),
-    ],
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_histories_of_every_kind_of_layer_have_the_same_bits(
-    tiny_models: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch, kind: str, histories: int
+    tiny_models: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Target and draft keep windows or states, or have experts; guesses hold and fail, and branches are taken."""
+    require_same_bits(tiny_models, headstart_home, monkeypatch, kind, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("kind", ["windowed", *KINDS])
+def test_many_histories_of_every_kind_of_layer_have_the_same_bits(
+    tiny_models: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def prove() -> None:
+        require_same_bits(tiny_models, headstart_home, monkeypatch, kind, MANY)
+
+    proven_once(f"histories-{kind}", [*sources_of(*RUN_BY_HISTORIES), *KERNEL_SOURCES], prove)
+
+
+def require_same_bits(models: Path, home: Path, monkeypatch: pytest.MonkeyPatch, kind: str, histories: int) -> None:
+    """Require equal bits where target and draft keep windows or states, or have experts.
+
+    Guesses hold and fail, and branches are taken.
+    """
     keep, cuts, branches = Decoder._keep, list[int](), list[int]()
 
     def note(decoder: Decoder, sequence: Sequence, draft: Draft, chosen: list[int]) -> list[int]:
@@ -73,7 +97,7 @@ def test_histories_of_every_kind_of_layer_have_the_same_bits(
         return keep(decoder, sequence, draft, chosen)
 
     monkeypatch.setattr(Decoder, "_keep", note)
-    report = fuzz(tiny_models / kind, tiny_models / f"{kind}-draft", headstart_home, {}, histories)
+    report = fuzz(models / kind, models / f"{kind}-draft", home, {}, histories)
     print(f"{kind}: {report}, {len(cuts)} cuts, {len(branches)} branches taken")
     assert not report.differing
     assert report.guesses - report.accepted > histories
