@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,16 +44,23 @@ QUESTION = 80  # tokens at most of what a question adds, with the chat's format 
 BEGINNING = 40  # tokens at most that all chats begin with
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def options(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
     return LoadOptions(tiny_target, tiny_draft)
 
 
+@pytest.fixture(scope="module")
+def loaded(options: LoadOptions) -> Iterator[LocalEngine]:
+    with closing(load(options)) as engine:
+        yield engine
+
+
 @pytest.fixture
-def engine(options: LoadOptions) -> Iterator[LocalEngine]:
-    loaded = load(options)
-    yield loaded
-    loaded.close()
+def engine(loaded: LocalEngine, headstart_home: Path) -> LocalEngine:
+    """An engine that has read nothing, and stores in the test's own folder."""
+    loaded.forget_all()
+    loaded.keep_in(paths.kept_prompts())
+    return loaded
 
 
 @dataclass
