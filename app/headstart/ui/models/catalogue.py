@@ -7,7 +7,8 @@ from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from headstart.library.catalogue import CatalogueEntry, entries
 from headstart.library.exporter import FETCHED, SIZE
@@ -210,15 +211,15 @@ class _RecipeCard(Card):
         super().__init__(parent, title, spacing=spacing)
         self.rows: tuple[RecipeRow, ...] = ()
         self._usual_rows: tuple[RecipeRow, ...] = ()  # in the order of the recipes
+        self._rows_column = stacked(None, spacing=LARGE)
 
-    def add_rows(self, shown_recipes: Iterable[CatalogueEntry]) -> QVBoxLayout:
+    def add_rows(self, shown_recipes: Iterable[CatalogueEntry]) -> None:
         """Add a row for each recipe, one below the other."""
         self.rows = self._usual_rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
-        self._rows_column = stacked(None, *self.rows, spacing=LARGE)
+        add(self._rows_column, *self.rows)
         for offer in self.rows:
             for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
-        return self._rows_column
 
     def show_memory(self, free: int) -> None:
         """Show whether models fit into `free` bytes of memory, the recommended one first."""
@@ -255,7 +256,8 @@ class Welcome(_RecipeCard):
             "everything stays on this computer."
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        add(self.column, title, muted(text, self, selectable=True), self.add_rows(_first_offers()))
+        add(self.column, title, muted(text, self, selectable=True), self._rows_column)
+        self.add_rows(_first_offers())
         for offer in self.rows:
             offer.get_fast.hide()
         self.show_memory(0)
@@ -273,11 +275,15 @@ class Welcome(_RecipeCard):
 
 
 class Catalogue(_RecipeCard):
-    """The list of models to get by name, with a search, and a form for any other model."""
+    """The list of models to get by name, with a search, and a form for any other model.
+
+    To start faster, it gets its rows when it is first shown.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))
         self._shows_all = self._is_brief = False
+        self._free, self._installed, self._is_enabled = 0, frozenset[str](), True
         self._reason = StatusLine(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search: a name, a licence, what it is good at"))
@@ -291,26 +297,36 @@ class Catalogue(_RecipeCard):
         self.fold = Fold(self.tr("Another model, by name or file"), self.other, self)
         add(self.column, self._reason, self.search)
         self.column.addWidget(self.fitting, 0, Qt.AlignmentFlag.AlignLeft)
-        add(self.column, self.add_rows(recipes()), self._no_match, row(self._all), row(self.fold), self.other)
+        add(self.column, self._rows_column, self._no_match, row(self._all), row(self.fold), self.other)
         self.other.start_requested.connect(self.start_requested)
         self.search.textChanged.connect(self._show_matches)
         self.search.textEdited.connect(lambda: self._reason.say(""))
         self.fitting.toggled.connect(self._show_matches)
         self._all.clicked.connect(self._on_show_all)
-        self._show_matches()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        if not self.rows:
+            self.add_rows(recipes())
+            super().set_enabled(enabled=self._is_enabled)
+            for offer in self.rows:
+                offer.show_installed(self._installed)
+            self.show_memory(self._free)
+        super().showEvent(event)
 
     def show_memory(self, free: int) -> None:
+        self._free = free
         super().show_memory(free)
         self._show_matches()
 
     def show_installed(self, names: Collection[str]) -> None:
         """Show which models are installed. Without any, the welcome offers the first ones, and this card is short."""
-        self._is_brief = not names
+        self._installed, self._is_brief = frozenset(names), not names
         for offer in self.rows:
             offer.show_installed(names)
         self._show_matches()
 
     def set_enabled(self, *, enabled: bool) -> None:
+        self._is_enabled = enabled
         super().set_enabled(enabled=enabled)
         self.other.set_enabled(enabled=enabled)
 
