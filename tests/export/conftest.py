@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTCOMES = "outcomes.json"
 # What an export runs beside the exporter, and what makes the tiny models.
 RUN_BY_EXPORTER = (
-    *(f"app/headstart/engine/{name}" for name in ("hardware", "kernels", "runners", "text")),
+    *(f"app/headstart/engine/{name}" for name in ("hardware", "kernels", "runners", "text/jinja.py")),
     "app/headstart/errors.py",
     "tests/stand_ins/tiny.py",
     "tests/export/conftest.py",
