@@ -39,7 +39,7 @@ from headstart.chat.folders.folder_question import understand
 from headstart.chat.history.store import open_store
 from headstart.ui.composer.attachments import reader_command
 from headstart.ui.folders.embedder import find_model, installed_embedder
-from headstart.ui.folders.folders_controller import FoldersController
+from headstart.ui.folders.folders_controller import Findings, FoldersController
 
 PROJECT = "Bench"
 NOTES = 30
@@ -68,11 +68,11 @@ class Window:
 
     def ask(self, question: str) -> tuple[float, tuple[Excerpt, ...]]:
         """Return the passages for a question, and the milliseconds until they came."""
-        found: list[tuple[Excerpt, ...]] = []
+        found: list[Findings] = []
         started = time.perf_counter()
         assert self.controller.search(PROJECT, understand(question), found.append)
         wait(lambda: bool(found))
-        return (time.perf_counter() - started) * 1000, found[0]
+        return (time.perf_counter() - started) * 1000, found[0].excerpts
 
     def read(self, is_enough: Callable[[FolderState], bool], *, work: Callable[[], bool] = lambda: False) -> float:
         """Read the folder until a state, with some `work` beside. Return the seconds."""

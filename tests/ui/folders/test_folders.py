@@ -19,6 +19,7 @@ from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
+from headstart.ui.folders.folders_controller import Findings
 from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.transcript.message import MessageAction
@@ -152,6 +153,31 @@ def test_answer_says_that_nothing_fits(qtbot: QtBot, app: Program, papers: Path)
     assert "which airship won the regatta?" in words(last(app))
 
 
+def test_search_of_a_folder_that_is_still_read_does_not_say_that_nothing_fits(
+    qtbot: QtBot, app: Program, papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders_controller, "FIRST_SEARCH_S", -1.0)  # no time for a single file
+    open_project(app, papers)
+    ask(qtbot, app, "when does the walrus sleep?")
+    assert sent(app) == "when does the walrus sleep?"
+    assert "still being read" in words(app.window.chat.notice)
+    assert "walrus" not in words(last(app))
+    wait_for(qtbot, app, papers, lambda state: not state.problem)
+    ask(qtbot, app, "when does the walrus sleep?")
+    assert not app.window.chat.notice.isVisible()
+    assert [chip.text() for chip in sources(app).buttons()] == ["walrus.md, line 1"]
+
+
+def test_folder_that_is_not_there_is_named(qtbot: QtBot, app: Program, papers: Path, tmp_path: Path) -> None:
+    open_project(app, papers, tmp_path / "unplugged")
+    ask(qtbot, app, "which airship won the regatta?")
+    assert "unplugged is not there" in words(app.window.chat.notice)
+    assert "regatta" not in words(last(app))
+    ask(qtbot, app, "when does the walrus sleep?")
+    assert "unplugged is not there" in words(app.window.chat.notice)
+    assert [chip.text() for chip in sources(app).buttons()] == ["walrus.md, line 1"]
+
+
 def test_passages_keep_their_places(qtbot: QtBot, app: Program, papers: Path) -> None:
     for number in range(4):
         write(papers / f"the walrus and its sleep by day and by night, part {number}.md", "The walrus sleeps.")
@@ -268,15 +294,15 @@ def test_search_that_is_left_sends_nothing(qtbot: QtBot, app: Program, papers: P
     type_and_send(app, "walrus?")
     qtbot.waitUntil(lambda: "Searching the files" in words(app.window.chat.notice), timeout=WAIT)
     choose(app, "Thesis")  # another chat
-    found[0](())
+    found[0](Findings())
     assert shown(app) == []
     choose(app, "Thesis")
     assert app.window.chat.composer.text() == "walrus?"
     type_and_send(app, "")
     type_and_send(app, "")
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        found[1](())
-        found[2](())
+        found[1](Findings())
+        found[2](Findings())
     assert shown(app)[0].text.strip() == "walrus?"
     assert len(shown(app)) == 2
 

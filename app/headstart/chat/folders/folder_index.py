@@ -314,11 +314,11 @@ class FolderIndex:
             folder, row["files"], row["skipped"], names, row["passages"], row["embedded"], row["problem"], is_english
         )
 
-    def is_unread(self, folder: str) -> bool:
-        """Return whether a folder has not been read to its end."""
+    def problem(self, folder: str) -> str:
+        """Return the problem of a folder, as in its state."""
         with _translate_errors(self.path):
             row = self._connection.execute("SELECT problem FROM folder WHERE path = ?", (folder,)).fetchone()
-        return row is None or row[0] == UNREAD
+        return row[0] if row else UNREAD
 
     def find(
         self,

@@ -13,6 +13,7 @@ from headstart.engine.engine import ConversationRequest
 from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
 from headstart.ui.composer.composer import Composer, TokenCount, TokenCounter
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.folders.folders_controller import Findings
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
 
@@ -20,7 +21,7 @@ _DRAFT_MS = 500
 _SEARCH_MS = 300  # before the window says that it searches
 
 # Searches the folders of a project for a question; returns False if there are none, else calls back.
-Search = Callable[[str, Question, Callable[[tuple[Excerpt, ...]], None]], bool]
+Search = Callable[[str, Question, Callable[[Findings], None]], bool]
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,18 @@ class ComposerState:
     is_cut: bool = False  # the model gets only passages of the long files
     num_passages: int = MOST  # as many have room
     excerpts: tuple[Excerpt, ...] = ()  # that were found for the message that is being sent
-    searched: str = ""  # what was looked for
+    searched: str = ""  # what was looked for; empty if nothing was found because not all files were searched
+    gap: str = ""  # a sentence about files that were not searched
 
     def with_files(self, files: tuple[Attachment, ...]) -> "ComposerState":
         """Return the state with these files, for which there may be room."""
         return self if files == self.files else replace(self, files=files, is_cut=False, num_passages=MOST)
 
-    def found(self, excerpts: tuple[Excerpt, ...] = (), searched: str = "") -> "ComposerState":
-        """Return the state with what a search found."""
-        return replace(self, excerpts=excerpts, searched=searched)
+    def found(self, findings: Findings | None = None, searched: str = "") -> "ComposerState":
+        """Return the state with what a search found, or without."""
+        findings = findings or Findings()
+        searched = searched if findings.excerpts or not findings.gap else ""
+        return replace(self, excerpts=findings.excerpts, searched=searched, gap=findings.gap)
 
     def reduced(self, count: TokenCount, room: int, *, can_cut: bool, has_passages: bool) -> "ComposerState":
         """Return the state with passages of long files, or fewer of them; the same if the message fits into `room`."""
@@ -236,11 +240,11 @@ class ComposerController(QObject):
             self._submit(text, files)
 
     def _on_excerpts(
-        self, number: int, text: str, files: tuple[Attachment, ...], searched: str, excerpts: tuple[Excerpt, ...]
+        self, number: int, text: str, files: tuple[Attachment, ...], searched: str, findings: Findings
     ) -> None:
         if number == self._search_number:
             self._search_timer.stop()
-            self._state = replace(self._state.found(excerpts, searched), num_passages=MOST)
+            self._state = replace(self._state.found(findings, searched), num_passages=MOST)
             self._submit(text, files)
 
     def _drop_search(self) -> None:
@@ -293,7 +297,8 @@ class ComposerController(QObject):
         assert self._session
         self._draft_timer.stop()
         self._notice.hide()
-        editing, self._state = self._state.editing, replace(self._state.found(), editing=None)
+        editing, gap = self._state.editing, self._state.gap
+        self._state = replace(self._state.found(), editing=None)
         if not self._session.send(message):
             self._state = replace(self._state, editing=editing)
         elif editing is not None:
@@ -303,6 +308,8 @@ class ComposerController(QObject):
             self._composer.clear()
             self._composer.set_text(rest)
             self.save_draft()
+        if gap:
+            self._notice.say(gap, cause=Cause.MESSAGE)
 
     @Slot(str, str)
     def _show_error(self, sentence: str, missing_model: str = "") -> None:

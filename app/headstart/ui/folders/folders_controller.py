@@ -3,8 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 from headstart.chat.conversation import Excerpt
 from headstart.chat.folders import folder_index
 from headstart.chat.folders.folder_files import TextReader
-from headstart.chat.folders.folder_index import UNREAD, FolderIndex, FolderState
+from headstart.chat.folders.folder_index import MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.chat.history.store import Store
@@ -22,7 +22,8 @@ from headstart.errors import HeadstartError, HistoryError
 from headstart.library.library import find_recognition
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.composer.attachments import reader_command
-from headstart.ui.translation import showing_errors
+from headstart.ui.formatting import listed, short_path
+from headstart.ui.translation import showing_errors, translate
 
 if TYPE_CHECKING:
     from headstart.chat.folders.vectors import StoredVectors
@@ -51,8 +52,16 @@ class LoadableEmbedder(folder_index.Embedder, Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Findings:
+    """The passages that a search found. `gap`: a sentence if not all files were searched."""
+
+    excerpts: tuple[Excerpt, ...] = ()
+    gap: str = ""
+
+
 FindEmbedder = Callable[[], LoadableEmbedder | None]
-OnFound = Callable[[tuple[Excerpt, ...]], None]
+OnFound = Callable[[Findings], None]
 
 
 class FoldersController(QObject):
@@ -150,14 +159,14 @@ class FoldersController(QObject):
         self._idle.start()
         task = self._task(partial(self._find, folders, all_folders, question))
 
-        def end(excerpts: tuple[Excerpt, ...]) -> None:
+        def end(findings: Findings) -> None:
             self._searches -= 1
-            on_found(excerpts)
+            on_found(findings)
             self.update()
 
         task.done.connect(end)
         task.failed.connect(self._on_failed)
-        task.failed.connect(lambda _: end(()))
+        task.failed.connect(lambda _: end(Findings()))
         task.start(self._questions)
         return True
 
@@ -278,7 +287,7 @@ class FoldersController(QObject):
     def _find_passages(self, folders: tuple[str, ...], all_folders: Sequence[str], text: str) -> tuple[Excerpt, ...]:
         """Find what fits a text, on the thread that asks."""
         self._searched.emit()
-        return self._find(folders, all_folders, understand(text))
+        return self._find(folders, all_folders, understand(text)).excerpts
 
     def _find(
         self,
@@ -286,26 +295,28 @@ class FoldersController(QObject):
         all_folders: Sequence[str],
         question: Question,
         _task: BackgroundTask | None = None,
-    ) -> tuple[Excerpt, ...]:
+    ) -> Findings:
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
-            due = time.monotonic() + (FIRST_SEARCH_S if any(map(index.is_unread, folders)) else SEARCH_S)
+            is_unread = UNREAD in map(index.problem, folders)
+            due = time.monotonic() + (FIRST_SEARCH_S if is_unread else SEARCH_S)
             if self._reading.acquire(timeout=SEARCH_S):  # else a folder hangs, and what was read of it is searched
                 try:
                     self._read_small(index, folders, due)
                 finally:
                     self._reading.release()
+            gap = _gap({folder: index.problem(folder) for folder in folders})
             try:
                 embedder = self._ready_embedder()
                 with self._embedding:
                     if embedder:
                         self._vectors = index.ready(embedder, self._vectors)
-                    return tuple(index.find(folders, question, embedder, vectors=self._vectors))
+                    return Findings(tuple(index.find(folders, question, embedder, vectors=self._vectors)), gap)
             except HistoryError:
                 raise
             except HeadstartError as error:  # the model has failed, and the words are still there
                 _log.warning("no vectors: %s", error)
-                return tuple(index.find(folders, question))
+                return Findings(tuple(index.find(folders, question)), gap)
 
     def _prepare(self, _task: BackgroundTask) -> None:
         with FolderIndex(self._home, self._store.key) as index, self._embedding:
@@ -363,6 +374,19 @@ class FoldersController(QObject):
         if sentence != self._last_error:  # it comes with every attempt
             self._last_error = sentence
             self.error_occurred.emit(sentence)
+
+
+def _gap(problems: Mapping[str, str]) -> str:
+    """Return a sentence about the files that a search could not reach, by the problems of their folders."""
+    if missing := [short_path(Path(folder)) for folder, problem in problems.items() if problem == MISSING]:
+        words = translate("FoldersController", "{} is not there, so only what was read of it before was searched.")
+        return words.format(listed(missing))
+    if UNREAD in problems.values():
+        return translate(
+            "FoldersController",
+            "The files of the project are still being read, so not all of them were searched. Ask again in a moment.",
+        )
+    return ""
 
 
 def _seconds_left(states: Sequence[FolderState], first: int, passed: float) -> float | None:

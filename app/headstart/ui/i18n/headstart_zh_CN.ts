@@ -1187,16 +1187,16 @@
         <translation>下载 {download} · 磁盘占用 {result} · 许可证：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: by its size, it takes about {needed} of {free} with a full context.</source>
-        <translation>内存足够：按其大小估算，上下文占满时约占用 {free} 中的 {needed}。</translation>
+        <source>Fits your memory.</source>
+        <translation>内存足够。</translation>
     </message>
     <message>
-        <source>Fits your memory: by its size, it takes about {needed} of {free}.</source>
-        <translation>内存足够：按其大小估算，约占用 {free} 中的 {needed}。</translation>
+        <source>Too large for your memory.</source>
+        <translation>太大，内存不够。</translation>
     </message>
     <message>
-        <source>Too large: by its size, it takes about {needed} of memory, and {free} is free.</source>
-        <translation>太大：按其大小估算，约需 {needed} 内存，可用 {free}。</translation>
+        <source>Show all models</source>
+        <translation>显示全部模型</translation>
     </message>
     <message>
         <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>
@@ -4753,6 +4753,17 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>FoldersController</name>
+    <message>
+        <source>{} is not there, so only what was read of it before was searched.</source>
+        <translation>{} 不存在，因此只搜索了之前已读取的内容。</translation>
+    </message>
+    <message>
+        <source>The files of the project are still being read, so not all of them were searched. Ask again in a moment.</source>
+        <translation>项目文件仍在读取中，因此并未全部搜索。请稍后再问一次。</translation>
+    </message>
+</context>
+<context>
     <name>Formatting</name>
     <message>
         <source>{} %</source>
@@ -5079,6 +5090,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>only the first time</source>
+        <translation>仅首次需要</translation>
     </message>
     <message>
         <source>asking the other computer</source>
@@ -5436,10 +5451,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它的快速版本</translation>
     </message>
     <message>
-        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
-        <translation>上下文占满时约占用 {needed} 内存；当前可用 {free}。</translation>
-    </message>
-    <message>
         <source>Its precise form</source>
         <translation>它的精确版本</translation>
     </message>
@@ -5512,6 +5523,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
         <translation>在 {tokens} 个 token 中，有 {share}% 与源模型选出的下一个 token 相同 · KL {kl} · 困惑度 ×{ratio}</translation>
+    </message>
+    <message>
+        <source>Takes at most {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占满时最多占用 {needed} 内存；当前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes at most {needed} of memory; {free} is free.</source>
+        <translation>最多占用 {needed} 内存；当前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占满时约占用 {needed} 内存；当前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory; {free} is free.</source>
+        <translation>约占用 {needed} 内存；当前可用 {free}。</translation>
     </message>
     <message>
         <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>

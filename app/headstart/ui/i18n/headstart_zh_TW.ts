@@ -1187,16 +1187,16 @@
         <translation>下載 {download} · 磁碟佔用 {result} · 授權條款：{licence}</translation>
     </message>
     <message>
-        <source>Fits your memory: by its size, it takes about {needed} of {free} with a full context.</source>
-        <translation>記憶體足夠：按其大小估算，上下文占滿時約佔用 {free} 中的 {needed}。</translation>
+        <source>Fits your memory.</source>
+        <translation>記憶體足夠。</translation>
     </message>
     <message>
-        <source>Fits your memory: by its size, it takes about {needed} of {free}.</source>
-        <translation>記憶體足夠：按其大小估算，約佔用 {free} 中的 {needed}。</translation>
+        <source>Too large for your memory.</source>
+        <translation>太大，記憶體不足。</translation>
     </message>
     <message>
-        <source>Too large: by its size, it takes about {needed} of memory, and {free} is free.</source>
-        <translation>太大：按其大小估算，約需 {needed} 記憶體，可用 {free}。</translation>
+        <source>Show all models</source>
+        <translation>顯示全部模型</translation>
     </message>
     <message>
         <source>Needs PyTorch, fetched once for all models: {fetched}, and {size} on the disk.</source>
@@ -4753,6 +4753,17 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>FoldersController</name>
+    <message>
+        <source>{} is not there, so only what was read of it before was searched.</source>
+        <translation>{} 不存在，因此只搜尋了先前已讀取的內容。</translation>
+    </message>
+    <message>
+        <source>The files of the project are still being read, so not all of them were searched. Ask again in a moment.</source>
+        <translation>專案檔案仍在讀取中，因此並未全部搜尋。請稍後再問一次。</translation>
+    </message>
+</context>
+<context>
     <name>Formatting</name>
     <message>
         <source>{} %</source>
@@ -5079,6 +5090,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>only the first time</source>
+        <translation>僅首次需要</translation>
     </message>
     <message>
         <source>asking the other computer</source>
@@ -5436,10 +5451,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它的快速版本</translation>
     </message>
     <message>
-        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
-        <translation>上下文占滿時約佔用 {needed} 記憶體；目前可用 {free}。</translation>
-    </message>
-    <message>
         <source>Its precise form</source>
         <translation>它的精確版本</translation>
     </message>
@@ -5512,6 +5523,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
         <translation>在 {tokens} 個 token 中，有 {share}% 與來源模型選出的下一個 token 相同 · KL {kl} · 困惑度 ×{ratio}</translation>
+    </message>
+    <message>
+        <source>Takes at most {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占滿時最多佔用 {needed} 記憶體；目前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes at most {needed} of memory; {free} is free.</source>
+        <translation>最多佔用 {needed} 記憶體；目前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory when its context is full; {free} is free.</source>
+        <translation>上下文占滿時約佔用 {needed} 記憶體；目前可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory; {free} is free.</source>
+        <translation>約佔用 {needed} 記憶體；目前可用 {free}。</translation>
     </message>
     <message>
         <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>
