@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Phase, Prefill
@@ -71,6 +71,14 @@ def test_loading_shows_step_seconds_and_the_last_duration(qtbot: QtBot, app: Pro
     app.link.loading.emit(Loading(Phase.DRAFT, 41.6))
     words = r"checking and compiling the draft model · [1-9]\d* s, usually about 42 s"  # of the load, not of the step
     assert re.fullmatch(words, composer._count.text())
+    app.link.loading.emit(Loading(Phase.PROOF, None))
+    seen = []
+    for width in range(900, 300, -40):
+        composer.setFixedWidth(width)
+        QApplication.processEvents()
+        seen.append(re.sub(r"\d+", "1", composer._count.text()))
+    full = "testing the fastest way to compute, only the first time · 1 s"
+    assert list(dict.fromkeys(seen)) == [full, "only the first time · 1 s", "1 s"]
     assert app.link.model_info
     app.link.loaded.emit(app.link.model_info)
     assert composer.model_button.text() == "toy"

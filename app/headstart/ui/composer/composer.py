@@ -197,7 +197,7 @@ class Composer(QFrame):
         self._count = QLabel(self)
         self._model_texts: tuple[str, ...] = ("",)  # full text, shorter text, name
         self._count_texts = ("", "")  # full and short
-        self._progress_texts = ("", "")  # of loading, full and short; shown instead of the count
+        self._progress_texts: tuple[str, ...] = ()  # of loading, the longest first; shown instead of the count
         self._send = icon_button("send", self.tr("Send"), self, "round")
         self._lay_out()
         self._connect()
@@ -278,12 +278,10 @@ class Composer(QFrame):
         self._block_reason = reason
         self._update_send_button()
 
-    def show_model(
-        self, name: str, tip: str, state: str = "", brief: str = "", progress: tuple[str, str] = ("", "")
-    ) -> None:
+    def show_model(self, name: str, tip: str, state: str = "", brief: str = "", progress: tuple[str, ...] = ()) -> None:
         """Show the model that will answer, and its state, `brief` where there is little room.
 
-        `progress` is that of loading, as a full and a short text.
+        `progress` is that of loading, in texts from the longest to the shortest.
         """
         button = self.model_button
         text = f"{name} · {state}" if state else name
@@ -391,20 +389,19 @@ class Composer(QFrame):
     def _fit(self) -> None:
         """Fit the texts to the width: hide "Offline" first, then shorten the count, which may make room for it."""
         room = self._fit_model()
-        full, short = self._progress_texts if self._progress_texts[0] else self._count_texts
-        metrics = self._count.fontMetrics()
-        if metrics.horizontalAdvance(short) > room:  # the name of the model matters more
-            full = short = ""
-        self._count.setText(full)
-        self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
-        if self._count.sizeHint().width() > room:
-            self._count.setText(short)
-        count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
+        texts = self._progress_texts or self._count_texts
+        metrics, reach = self._count.fontMetrics(), self._reach.sizeHint().width()
+        if metrics.horizontalAdvance(texts[-1]) > room:  # the name of the model matters more
+            texts = ("",)
+        self._count.setMinimumWidth(metrics.horizontalAdvance(texts[-1]) + TINY)
+        for text in texts:
+            self._count.setText(text)
+            count = self._count.sizeHint().width()
+            if count + (reach if self._leaves_computer else 0) <= room:
+                break
         has_room = self._leaves_computer or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)
         room -= count + (0 if self._reach.isHidden() else reach)
-        if room < 0:
-            self._count.setText(short)
         self._ready.setText(self.tr("Ready ·") if self._count.text() else self.tr("Ready"))
         can_be_sent = self._is_ready and not self._count.property("over")
         self._ready.setVisible(can_be_sent and self._ready.sizeHint().width() + SMALL <= room)
@@ -417,7 +414,7 @@ class Composer(QFrame):
         self._think.setToolButtonStyle(styles.ToolButtonTextBesideIcon if is_wide else styles.ToolButtonIconOnly)
         self._think.setVisible(self._can_think and self.width() >= scaled(_CRAMPED, self.font()))
         # The count of another model may be hidden.
-        short = self._progress_texts[1] or (self._count_texts[1] if is_loaded else "")
+        short = self._progress_texts[-1] if self._progress_texts else self._count_texts[-1] if is_loaded else ""
         min_room = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
         think = 0 if self._think.isHidden() else self._think.sizeHint().width() + SMALL
         sides = self._attach.minimumWidth() + self._send.minimumWidth()

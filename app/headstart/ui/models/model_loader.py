@@ -33,19 +33,21 @@ class LoadProgress(QObject):
     @property
     def step(self) -> str:
         """The step with its time, and the time it usually takes; "" while nothing is being loaded."""
-        if not self._clock.isValid():
-            return ""
-        step = self._words(self._stage.phase if self._stage else None)
-        if self._stage is None or self._stage.expected is None:
-            return self.tr("{step} · {time}").format(step=step, time=self.seconds)
-        return self.tr("{step} · {time}, usually about {expected} s").format(
-            step=step, time=self.seconds, expected=whole(max(1, self._stage.expected))
-        )
+        return next(iter(self.texts), "")
 
     @property
-    def seconds(self) -> str:
-        """The time since the beginning; "" while nothing is being loaded."""
-        return self.tr("{} s").format(whole(self._clock.elapsed() // 1000)) if self._clock.isValid() else ""
+    def texts(self) -> tuple[str, ...]:
+        """The step and its time in texts from the longest to the shortest; none while nothing is being loaded."""
+        if not self._clock.isValid():
+            return ()
+        time = self.tr("{} s").format(whole(self._clock.elapsed() // 1000))
+        phase = self._stage.phase if self._stage else None
+        steps = (self._words(phase), *((self.tr("only the first time"),) if phase is Phase.PROOF else ()))
+        texts = [self.tr("{step} · {time}").format(step=step, time=time) for step in steps]
+        if self._stage and self._stage.expected is not None:
+            usual = self.tr("{step} · {time}, usually about {expected} s")
+            texts.insert(0, usual.format(step=steps[0], time=time, expected=whole(max(1, self._stage.expected))))
+        return (*texts, time)
 
     def note(self, stage: Loading | None) -> None:
         """Note a stage; None is the beginning."""

@@ -133,7 +133,7 @@ class ModelInUse(QObject):
         session, loader = self._chats.current, self._loader
         is_loaded = bool(session and loader.has_loaded(session.settings))
         is_shown_above = bool(session and session.is_answering)  # below the name of the message that waits for it
-        progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
+        progress = () if is_shown_above else loader.loading.texts
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
         self._window.chat.composer.show_thinking(self._thinks() if is_loaded else None)
         self._window.chat.composer.set_blocked(self._loader.occupation)
