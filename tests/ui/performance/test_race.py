@@ -7,19 +7,21 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import (
     Finish,
     FinishReason,
     Origin,
+    Piece,
     Round,
     Stats,
     Step,
     Timing,
     Token,
 )
-from headstart.ui.performance.race_page import Lane, RacePage, RaceResult
+from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceResult
 from headstart.ui.program import Program
 from headstart.ui.widgets.legend import Swatch
 from tests.ui.person import WAIT, press
@@ -112,6 +114,30 @@ def test_faster_run_without_speedup_counts(qtbot: QtBot, open_program: Open) -> 
     assert page.lanes[0].clock.text() == f"{faster:.2f} s"
     other = float(page.lanes[1].clock.text().removesuffix(" s"))
     assert page._speedup.text() in (f"{faster / other:.2f}×", "No clear difference")
+
+
+def test_typing_replaces_the_example(app: Program) -> None:
+    app.window.actions_by_name["race"].trigger()
+    QTest.keyClicks(app.window.race.form.prompt, "my own words")
+    assert app.window.race.form.prompt.toPlainText() == "my own words"
+
+
+def test_lane_stays_at_the_end_of_its_text_unless_it_is_scrolled(qtbot: QtBot) -> None:
+    lane = RaceLane("lane")
+    qtbot.addWidget(lane)
+    lane.resize(400, 400)
+    lane.show()
+    bar = lane.text.verticalScrollBar()
+    made = Round((Token(1, Origin.TARGET),), 0, 0, Origin.TARGET, Timing(verify_ms=1.0))
+    lane.grow([Step("", made, tuple(Piece(f"line {number}\n", Origin.TARGET) for number in range(60)))])
+    assert bar.value() == bar.maximum() > 0
+    lane.resize(400, 300)
+    QApplication.processEvents()
+    assert bar.value() == bar.maximum()
+    bar.setValue(3)
+    lane.resize(400, 250)
+    QApplication.processEvents()
+    assert bar.value() == 3
 
 
 @pytest.mark.parametrize("keys", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier])

@@ -125,6 +125,8 @@ class RaceLane(Card):
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setMinimumHeight(_MIN_TEXT_HEIGHT)
+        self._end = 0  # of the text's scroll bar
+        self.text.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         FocusRing(self.text)
         head, name = QHBoxLayout(), section(title, self)
         name.setWordWrap(True)  # or two lanes are wider than a small page
@@ -150,8 +152,6 @@ class RaceLane(Card):
             for piece in step.pieces:
                 self._pieces.append((piece.text, piece.origin.value))
                 self._append(piece.text, piece.origin.value)
-        bar = self.text.verticalScrollBar()
-        bar.setValue(bar.maximum())
 
     def show_time(self, milliseconds: float, tokens_per_second: float | None) -> None:
         """Show the time, and the speed so far if it is known."""
@@ -173,6 +173,14 @@ class RaceLane(Card):
             self.text.clear()
             for text, origin in self._pieces:
                 self._append(text, origin)
+
+    @Slot(int, int)
+    def _on_range_changed(self, _first: int, end: int) -> None:
+        """Stay at the end of the text as it grows and as the lane shrinks, unless the user has scrolled up."""
+        bar = self.text.verticalScrollBar()
+        if bar.value() >= self._end:
+            bar.setValue(end)
+        self._end = end
 
     def _set_font(self) -> None:
         font = QFont(self.font())
@@ -246,7 +254,10 @@ class RaceForm(Card):
         is_key = watched is self.prompt and event.type() == QEvent.Type.KeyPress
         if is_key and isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
-                self.prompt.insertPlainText("\n")
+                cursor = self.prompt.textCursor()
+                cursor.setPosition(cursor.selectionEnd())  # a new line replaces nothing
+                cursor.insertText("\n")
+                self.prompt.setTextCursor(cursor)
             else:
                 self.submitted.emit()
             return True
@@ -258,6 +269,7 @@ class RaceForm(Card):
     @Slot()
     def _on_example_chosen(self) -> None:
         self.prompt.setPlainText(self.examples.currentData())
+        self.prompt.selectAll()  # typing replaces the example
 
     def _examples(self) -> tuple[tuple[str, str], ...]:
         return (
