@@ -77,7 +77,7 @@ class ChoiceBox(QComboBox):
 
 
 _TYPING_MS = 600
-_WIDTH, _LABEL_WIDTH, _BOX_WIDTH = 88, 64, 132
+_WIDTH, _LABEL_WIDTH, _BOX_WIDTH = 88, 64, 150
 _MAX_POPUP = 520  # pixels, of a list of choices
 _MAX_NUMBER = 2**31 - 1  # of a spin box
 _NAME_CHOICES = frozenset({"model", "draft"})  # their choices are names, which may be long
@@ -228,6 +228,7 @@ class NumberEditor(SettingEditor):
         super().__init__(name, parent)
         self._kind = type(_sample(name))  # int or float
         self._spin = NumberBox(name, self)
+        self._spin.setMinimumWidth(_BOX_WIDTH)
         self._automatic_value: float | None = None  # None if it is unknown
         self._spin.setKeyboardTracking(False)
         self._describe(self._spin)
