@@ -14,13 +14,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
 import psutil
 
 import headstart
 from headstart import paths
+from headstart.engine.loading.memory import need
 from headstart.errors import ExporterNeededError, ExportError, FailedCheckError, HeadstartError, Translatable
 from headstart.library import manifest
-from headstart.library.manifest import Manifest
+from headstart.library.manifest import Footprint, Manifest
 from headstart_export import forms, process, progress, table
 from headstart_export.conversion import quantize
 from headstart_export.sources import recipe as recipes
@@ -426,7 +428,8 @@ def _list_recipes(*, as_json: bool) -> None:
         return
     print(f"{'name':32} download     disk   memory")
     for item in rows:
-        sizes = (item["download"], item["result"], manifest.estimated_memory(item["result"]))
+        footprints = msgspec.convert(item["loaded"], tuple[Footprint, ...])
+        sizes = (item["download"], item["result"], need(footprints).total)
         needs = ", needs PyTorch" if item["needs_pytorch"] else ""
         words = " ".join(f"{progress.megabytes(size):>8}" for size in sizes)
         print(f"{item['name']:32} {words}  {item['title']} ({item['checked']}{needs})")
@@ -462,7 +465,12 @@ def _listed(name: str) -> dict[str, Any]:
         "needs_pytorch": any(map(recipes.needs_pytorch, sources)),
         "result": sum(forms.size(part, weights) for part, weights in parts),
         "result_int4": sum(forms.size(part, quantize.INT4) for part, _ in parts),
+        "loaded": [_without_zeros(footprint) for footprint in forms.loaded(parts)],
     }
+
+
+def _without_zeros(footprint: Footprint) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(footprint).items() if value}
 
 
 def configure_server(folder: Path) -> Path:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart.engine.loading.memory import need
 from headstart.errors import ExportError
 from headstart.library import manifest
-from headstart.library.manifest import FAST, estimated_memory
+from headstart.library.manifest import FAST, Footprint, StateSize
 from headstart_export.checks import quality
 from headstart_export.conversion import quantize
 from headstart_export.progress import megabytes
@@ -33,8 +34,32 @@ def parts(named: Recipe) -> Sequence[tuple[ModelRecipe, str]]:
 
 
 def size(model: ModelRecipe, weights: str) -> int:
-    """Return the bytes that a model takes on the disk at most."""
-    return stored(model, weights, model.parameters)
+    """Return the bytes that a model takes on the disk at most, with its head."""
+    return stored(model, weights, model.parameters) + model.head_bytes
+
+
+def loaded(models: Sequence[tuple[ModelRecipe, str]]) -> tuple[Footprint, ...]:
+    """Return at most what decides the memory of models with these weights, the target first, and of its head."""
+    target = models[0][0]
+    known = [_footprint(recipe, stored(recipe, weights, recipe.parameters)) for recipe, weights in models]
+    return (*known, *([_head_footprint(target)] if target.head else []))
+
+
+def _footprint(recipe: ModelRecipe, size_bytes: int) -> Footprint:
+    known = recipe.memory
+    return Footprint(
+        size_bytes,
+        known.vocabulary,
+        known.context_length,
+        known.kv_bytes_per_token,
+        known.window,
+        known.window_kv_bytes_per_token,
+        tuple(StateSize(size, width) for layers, size, width in known.states for _ in range(layers)),
+    )
+
+
+def _head_footprint(recipe: ModelRecipe) -> Footprint:
+    return Footprint(recipe.head_bytes, recipe.memory.vocabulary, recipe.memory.context_length)
 
 
 def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
@@ -50,7 +75,7 @@ def choose(named: Recipe, free: int, installed: Collection[str]) -> Form:
         )
 
     def memory(weights: str) -> int:
-        return estimated_memory(size(target[0], weights) + sum(size(*each) for each in others))
+        return need(loaded([(target[0], weights), *others])).total
 
     needed, room = _gigabytes(memory(precise)), _gigabytes(free)
     is_smallest = memory(precise) <= memory(quantize.INT4)

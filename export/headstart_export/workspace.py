@@ -170,7 +170,10 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
 
 
 def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
-    """Return the most bytes that a model of `count` weights takes on the disk; blocks take what their file takes."""
+    """Return the most bytes that a model of `count` weights takes on the disk, without a head.
+
+    Blocks take what their file takes.
+    """
     if is_wheel(recipe.sources[0]):  # it has one form
         return recipe.disk or int(count * STORED["fp16"]) + GRAPHS
     file = next(filter(is_gguf, recipe.sources), None)

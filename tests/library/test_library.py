@@ -43,11 +43,11 @@ def test_pair_with_a_damaged_half_is_broken(root: Path) -> None:
     assert "0 bytes instead of 256" in entry.reason
 
 
-def test_head_is_loaded_for_one_answer_only_without_a_draft(root: Path) -> None:
+def test_head_is_loaded_with_and_without_a_draft(root: Path) -> None:
     write_model(write_pair(root / "pair") / "target" / manifest.HEAD_FOLDER)
     pair = library.find("pair")
     assert isinstance(pair, Pair)
-    assert library.loaded_models(pair) == (pair.target, pair.draft)
+    assert library.loaded_models(pair) == (pair.target, pair.draft, pair.target.head)
     assert library.loaded_models(pair.target) == (pair.target, pair.target.head)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from headstart.errors import Translatable
-from headstart.library.manifest import FAST, Manifest, estimated_memory
+from headstart.library.manifest import FAST, Footprint, Manifest
 
 TASKS = 30  # of app/bench/folder_tasks.py
 
@@ -28,6 +28,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
     needs_pytorch: bool
     result: int
     result_int4: int
+    loaded: tuple[Footprint, ...]  # its models, at most, the target first
 
     @property
     def fast_name(self) -> str:
@@ -35,9 +36,9 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
         return self.name + FAST
 
     @property
-    def memory(self) -> int:
-        """Bytes that the loaded model takes, roughly, with a full context if it writes."""
-        return estimated_memory(self.result)
+    def writes(self) -> bool:
+        """Return whether it continues texts."""
+        return self.purpose in {"chat", "completion"}
 
     @property
     def has_smaller_form(self) -> bool:

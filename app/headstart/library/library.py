@@ -69,11 +69,10 @@ class Pair:
 
 
 def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
-    """Return the models that are loaded for one answer at a time: target and draft, or a model and its head."""
-    if isinstance(entry, Pair):
-        return entry.target, entry.draft
-    head = entry.head
-    return (entry, head) if head else (entry,)
+    """Return the models that are loaded for one answer at a time: the target, a draft and the target's head."""
+    models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    head = models[0].head
+    return (*models, head) if head else models
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,6 @@ HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 FAST = "-int4"  # end of the name of a model with INT4 weights
-_MEMORY_FACTOR, _FIXED_MEMORY = (
-    1.25,
-    500_000_000,
-)  # of the files; of the program, and of a small model's graph and context
 TOKENIZER_FILE = "openvino_tokenizer.bin"
 TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
 TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
@@ -33,11 +29,6 @@ NO_DRAFT = "none"  # in the place of a model's name
 # No folder of Windows can have these, whatever follows behind a dot.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³")}
 _SIGNS = set('<>:"/\\|?*')
-
-
-def estimated_memory(size: int) -> int:
-    """Estimate the bytes of memory that a model takes with a full context, from the bytes of its files."""
-    return int(_MEMORY_FACTOR * size) + _FIXED_MEMORY
 
 
 @dataclass(frozen=True)
@@ -205,6 +196,19 @@ class StateSize:
 
 
 @dataclass(frozen=True)
+class Footprint:
+    """What decides how much memory a loaded model takes, as its manifest has it, for a model that is not here yet."""
+
+    size_bytes: int
+    vocabulary: int = 0
+    context_length: int = 0
+    kv_bytes_per_token: int = 0
+    window: int = 0
+    window_kv_bytes_per_token: int = 0
+    states: tuple[StateSize, ...] = ()
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of one model folder."""
 
@@ -246,6 +250,11 @@ class Manifest:
         rows = math.inf if self.is_eagle or self.is_hydra else self.logit_rows
         if wrong := [index for index in self.tokenizer.stop_ids if not 0 <= index < rows]:
             raise ValueError(f"an answer ends with token {wrong[0]}, which the model does not have")
+
+    @property
+    def vocabulary(self) -> int:
+        """The entries of its vocabulary, padding rows not counted."""
+        return self.tokenizer.vocabulary
 
     @property
     def writes(self) -> bool:

@@ -140,6 +140,17 @@ class Vectors(Struct, frozen=True, forbid_unknown_fields=True):
     passage: str = ""
 
 
+class Memory(Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides the memory of a text, as the manifest of the exported model has it."""
+
+    vocabulary: _Count = 0
+    context_length: _Count = 0
+    kv_bytes_per_token: _Count = 0
+    window: _Count = 0
+    window_kv_bytes_per_token: _Count = 0
+    states: tuple[tuple[_Positive, _Positive, _Positive], ...] = ()  # layers; numbers of a state and of an input
+
+
 class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     """One model. `sources` come in order of preference."""
 
@@ -157,10 +168,12 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
     chat: ChatMarkers = ChatMarkers()
+    memory: Memory = Memory()
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
     tasks: Annotated[int, Meta(ge=0, le=30)] | None = None  # done right, of the thirty of app/bench/folder_tasks.py
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
+    head_bytes: _Count = 0  # of the head in the exported model
 
     @property
     def further_bytes(self) -> int:

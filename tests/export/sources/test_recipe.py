@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from headstart.engine.loading.memory import need
 from headstart.errors import ExportError
-from headstart.library import manifest
+from headstart.library import library, manifest
 from headstart_export import forms
 from headstart_export.conversion.quantize import Int4
 from headstart_export.sources import recipe
@@ -396,6 +397,43 @@ def test_drafts_of_recipes_are_of_their_targets_family() -> None:
         assert draft.parameters < target.parameters / 2
 
 
+def test_recipes_of_models_that_write_state_what_a_text_takes() -> None:
+    models = [found for name in recipe.names() if isinstance(found := recipe.find(name), ModelRecipe)]
+    for found in models:
+        known = found.memory
+        assert bool(known.kv_bytes_per_token and known.vocabulary) == (found.purpose not in WRITES_NOTHING), found.name
+        assert bool(found.head_bytes) == bool(found.head), found.name
+
+
+@pytest.mark.slow
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["smollm2", "gemma", "minilm", "e5", "pp_ocr", "whisper"])
+def test_memory_before_the_download_is_that_of_the_model_at_most(request: pytest.FixtureRequest, name: str) -> None:
+    require_bound(request.getfixturevalue(f"real_{name}"))
+
+
+@pytest.mark.slow
+@pytest.mark.pair
+def test_memory_of_a_pair_before_the_download_is_that_of_the_pair_at_most(real_pair: Path) -> None:
+    require_bound(real_pair)
+
+
+def require_bound(folder: Path) -> None:
+    """Require that a recipe states what the manifest of its model in `folder` does, and a size hardly above it."""
+    found = recipe.find(folder.name)
+    (entry,) = (each for each in library.installed(folder.parent) if each.name == folder.name)
+    assert found
+    assert not isinstance(entry, library.Broken)
+    models = [model.manifest for model in library.loaded_models(entry)]
+    footprints = forms.loaded(forms.parts(found))
+    for model, footprint in zip(models, footprints, strict=True):
+        for field in ("context_length", "kv_bytes_per_token", "window", "window_kv_bytes_per_token", "states"):
+            assert getattr(footprint, field) == getattr(model, field), (model.name, field)
+        assert footprint.vocabulary == pytest.approx(model.vocabulary, rel=0.01)
+    after = need(models).total
+    assert after <= need(footprints).total <= 1.1 * after
+
+
 class TestForm:
     """The form of a recipe that fits this computer."""
 
@@ -403,19 +441,19 @@ class TestForm:
         form = chosen("qwen2.5-coder", 16)
         assert (form.weights, form.is_for_memory) == ("gguf", False)
         assert form.reason == (
-            "qwen2.5-coder in its precise form (gguf), as it fits into the memory (2.6 GB at most of 16.0 GB that are "
+            "qwen2.5-coder in its precise form (gguf), as it fits into the memory (2.9 GB at most of 16.0 GB that are "
             "free)."
         )
         form = chosen("qwen3-1.7b", 16)
         assert form.reason == (
-            "qwen3-1.7b in its precise form (gguf), as it fits into the memory (2.8 GB at most of 16.0 GB that are "
+            "qwen3-1.7b in its precise form (gguf), as it fits into the memory (3.1 GB at most of 16.0 GB that are "
             "free); --weights int4 takes the fast form."
         )
 
     def test_fast_form_is_taken_where_only_that_fits(self) -> None:
-        form = chosen("qwen3-1.7b", 2.75)
+        form = chosen("qwen3-1.7b", 3.1)
         assert (form.weights, form.is_for_memory) == ("int4", True)
-        assert form.reason.startswith("qwen3-1.7b-int4, the fast form, as the precise one takes up to 2.8 GB")
+        assert form.reason.startswith("qwen3-1.7b-int4, the fast form, as the precise one takes up to 3.1 GB")
         assert form.reason.endswith(" GB are free; --weights gguf takes the precise one.")
 
     def test_precise_form_is_taken_where_neither_fits(self) -> None:
@@ -426,7 +464,7 @@ class TestForm:
     def test_form_with_the_blocks_of_its_file_is_taken_where_it_does_not_fit(self) -> None:
         form = chosen("qwen3-8b+0.6b", 2)
         assert (form.weights, form.is_for_memory) == ("gguf", False)
-        assert form.reason.endswith("though it does not fit into the memory (7.7 GB at most, and 2.0 GB are free).")
+        assert form.reason.endswith("though it does not fit into the memory (8.2 GB at most, and 2.0 GB are free).")
 
     def test_form_that_is_here_is_taken(self) -> None:
         form = chosen("qwen2.5-coder", 16, ["qwen2.5-coder-int4"])

@@ -72,7 +72,7 @@ def test_composer_switches_the_model_of_the_chat(qtbot: QtBot, root: Path, open_
     app = open_program(find=installed_model)
     button = app.window.chat.composer.model_button
     assert (button.text(), button.accessibleName()) == ("both", "Model: both")
-    assert menu(app) == {"both": "4.04 GB of memory", "smol": "2.10 GB of memory", "All Models…": ""}
+    assert menu(app) == {"both": "4.0 GB of memory", "smol": "2.1 GB of memory", "All Models…": ""}
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
@@ -111,7 +111,7 @@ def test_too_large_model_says_what_it_needs(root: Path, open_program: Open) -> N
     heavy(root / "giant")
     app = open_program(find=installed_model)
     app.choices.free = lambda: 10_000_000_000
-    assert re.findall(r"[\d.]+ GB", menu(app)["giant"]) == ["28.02 GB", "18.02 GB"]
+    assert re.findall(r"[\d.]+ GB", menu(app)["giant"]) == ["28 GB", "18 GB"]
     app.window.panel.edited.emit("model", "smol")
     assert (drafts(app)["giant"][0], "19.97 GB" in drafts(app)["giant"][1]) == (False, True)
     assert not drafts(app)["smol"][0]

@@ -24,6 +24,7 @@ from headstart.library import exporter as exporting
 from headstart.library import manifest
 from headstart.library.catalogue import CatalogueEntry
 from headstart.library.library import installed
+from headstart.library.manifest import Footprint
 from headstart.ui.engine_request import installed_model
 from headstart.ui.models.catalogue import Catalogue, cost_text, offers, recipes
 from headstart.ui.models.model_card import ModelCard
@@ -116,7 +117,7 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     details = " ".join(part.toolTip() for part in smol.findChildren(QLabel))
     for fact in ("98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012"):
         assert fact in details
-    assert "2.10 GB of memory" in words(smol)
+    assert "2.1 GB of memory" in words(smol)
     assert smol._memory.property("kind") == "danger"
     assert "with a small helper" in words(both)
     for shown in (smol, both):
@@ -284,8 +285,8 @@ def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
     welcome = open_program(find=installed_model, loaded=False).window.models.welcome
     for free, names in (
         (0, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
-        (3e9, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
-        (6e9, ["qwen3-1.7b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (4e9, ["qwen3-0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
+        (7e9, ["qwen3-1.7b", "qwen2.5-coder", "smollm2-135m-instruct"]),
         (64e9, ["qwen3-4b+0.6b", "qwen2.5-coder", "smollm2-135m-instruct"]),
     ):
         assert [recipe.name for recipe in offers(int(free))] == names
@@ -306,7 +307,7 @@ def test_first_start_says_what_the_recommended_model_takes(open_program: Open) -
     welcome.show_memory(int(16e9))
     (best,) = [row for row in welcome.rows if row.recipe.name == "qwen3-4b+0.6b"]
     assert "3.1 GB to download" in words(best)
-    assert "4.5 GB of 16 GB" in words(best)
+    assert "at most 5.8 GB of memory when its context is full; 16 GB is free" in words(best)
     assert not any("PyTorch" in words(row) for row in welcome.rows)
 
 
@@ -329,6 +330,22 @@ def test_context_counts_for_models_that_write_alone() -> None:
     assert without == {"embedding", "recognition", "transcription"}
 
 
+@pytest.mark.parametrize("changed", [{}, {"context": 2048, "kv_precision": "u8"}])
+def test_memory_is_the_same_before_and_after_the_download(
+    root: Path, open_program: Open, changed: dict[str, object]
+) -> None:
+    described = manifest.read_model(write_model(root / "smol"))
+    parts = {field: getattr(described, field) for field in Footprint.__annotations__}
+    recipe = msgspec.structs.replace(recipes()[0], loaded=(Footprint(**parts),))
+    app = open_program(find=installed_model)
+    app.choices.free = lambda: 16_000_000_000
+    app.settings.change(**changed)
+    app.window.actions_by_name["models"].trigger()
+    before = cost_text(recipe, 16_000_000_000, app.settings.now)
+    assert "Fits your memory. Takes at most" in before
+    assert card_of(app, "smol")._memory.text() in before.replace("at most", "about")
+
+
 def test_order_of_the_catalogue_depends_on_the_memory_of_now(qtbot: QtBot) -> None:
     catalogue, other = Catalogue(), Catalogue()
     qtbot.addWidget(catalogue)
@@ -349,7 +366,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     app = open_program(find=installed_model)
     app.window.show_page(app.window.models)
     catalogue = app.window.models.catalogue
-    catalogue.show_memory(int(5e9))
+    catalogue.show_memory(int(6e9))
     first = titles(catalogue)
     assert first[:2] == ["Qwen3 0.6B", "Qwen3 4B + 0.6B"]
     assert "Qwen3 8B" not in first
@@ -364,7 +381,7 @@ def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> Non
     catalogue.fitting.setChecked(False)
     assert "Qwen3 8B" in titles(catalogue)
     (large,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-8b"]
-    assert "6.8 GB of memory" in words(large)
+    assert "6.4 GB of memory" in words(large)
     (here,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
     assert "installed" in words(here)
     assert here.get.isHidden()

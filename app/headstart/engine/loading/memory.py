@@ -18,7 +18,7 @@ from headstart.engine.engine import KvPrecision, LoadOptions
 from headstart.engine.hardware import devices
 from headstart.engine.loading.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
-from headstart.library.manifest import Manifest
+from headstart.library.manifest import Footprint, Manifest
 
 DEFAULT_CONTEXT = 8192  # tokens; more only on request, as a full cache takes memory
 # These figures fit the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the weight
@@ -54,6 +54,7 @@ _SHORT = 128 * 2**20  # bytes; if less is free, a failure means that memory ran 
 _MAPS = Path("/proc/self/maps")
 _DONTNEED = 4  # MADV_DONTNEED
 _PERIOD = 0.1  # seconds between two releases
+_Model = Manifest | Footprint
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,12 @@ def kv_bits(kv_precision: str) -> int:
     return 8 if kv_precision == KvPrecision.U8 else 16
 
 
-def context_of(model: Manifest, requested: int | None) -> int:
+def context_of(model: _Model, requested: int | None) -> int:
     """Return the tokens of context that a model is loaded with. A draft may be made for fewer than its target."""
     return min(model.context_length, requested or DEFAULT_CONTEXT)
 
 
-def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16, *, is_own: bool = True) -> Need:
+def need(models: Iterable[_Model], context: int | None = None, bits: int = 16, *, is_own: bool = True) -> Need:
     """Return the memory of a target, and of models beside it, at a context (None: the usual one).
 
     `is_own`: our own kernels compute the attention; others keep what fell out of a window.
@@ -99,16 +100,16 @@ def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16,
     return Need(
         weights=sum(_weights(model) for model in manifests),
         context=sum(_of_context(model, context_of(model, context), bits, is_own=is_own) for model in manifests),
-        program=_PROGRAM + _PER_WORD * manifests[0].tokenizer.vocabulary,
+        program=_PROGRAM + _PER_WORD * manifests[0].vocabulary,
     )
 
 
-def bytes_beside_others(model: Manifest, context: int | None, bits: int = 16, *, is_own: bool = True) -> int:
+def bytes_beside_others(model: _Model, context: int | None, bits: int = 16, *, is_own: bool = True) -> int:
     """Return the bytes of one model beside loaded ones: its weights and its context."""
     return _weights(model) + _of_context(model, context_of(model, context), bits, is_own=is_own)
 
 
-def cache(models: Iterable[Manifest], context: int | None, bits: int, *, is_own: bool = True) -> int:
+def cache(models: Iterable[_Model], context: int | None, bits: int, *, is_own: bool = True) -> int:
     """Return the bytes of the keys and values of all models, and of their states, when the context is full."""
     return sum(_cache_bytes(model, context_of(model, context), bits, is_own=is_own) for model in models)
 
@@ -118,14 +119,14 @@ def prefix_cache_bytes(free: int) -> int:
     return max(0, min(_PREFIXES, free // 8))
 
 
-def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
+def room(models: Iterable[_Model], context: int | None, bits: int, free: int) -> int:
     """Return the tokens to make room for in OpenVINO's cache: a context, and earlier texts as `free` bytes allow."""
     manifests = tuple(models)
     left = free - need(manifests, context, bits, is_own=False).total
     return context_of(manifests[0], context) + prefix_cache_bytes(left) // _kv_bytes(manifests[0], bits)
 
 
-def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:
+def largest_context(models: Iterable[_Model], free: int, bits: int = 16) -> int | None:
     """Return the longest context with which the models fit into `free` bytes; None if none does."""
     manifests = tuple(models)
     bare = need(manifests, 1, bits)
@@ -139,16 +140,16 @@ def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> in
     return fitting * _CONTEXT_STEP or None
 
 
-def _weights(model: Manifest) -> int:
+def _weights(model: _Model) -> int:
     return round(model.size_bytes * _WEIGHTS + _READING * math.sqrt(model.size_bytes)) + _GRAPH
 
 
-def _of_context(model: Manifest, tokens: int, bits: int, *, is_own: bool) -> int:
+def _of_context(model: _Model, tokens: int, bits: int, *, is_own: bool) -> int:
     """Return the bytes that grow with a text of so many tokens."""
     return _cache_bytes(model, tokens, bits, is_own=is_own) + tokens * _PER_TOKEN
 
 
-def _cache_bytes(model: Manifest, tokens: int, bits: int, *, is_own: bool) -> int:
+def _cache_bytes(model: _Model, tokens: int, bits: int, *, is_own: bool) -> int:
     """Return the bytes of the keys and values of a text, and of its states."""
     size = tokens * _kv_bytes(model, bits)
     if not model.window and not model.states:
@@ -163,7 +164,7 @@ def _cache_bytes(model: Manifest, tokens: int, bits: int, *, is_own: bool) -> in
     return size + sum(kept_bytes(state.size, state.width, tokens, PREFILL_CHUNK) for state in model.states)
 
 
-def _kv_bytes(model: Manifest, bits: int) -> int:
+def _kv_bytes(model: _Model, bits: int) -> int:
     """Return the bytes of keys and values per token."""
     return round(model.kv_bytes_per_token * _kv_share(bits))
 

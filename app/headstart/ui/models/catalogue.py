@@ -12,8 +12,11 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from headstart.library.catalogue import CatalogueEntry, entries
 from headstart.library.exporter import FETCHED, SIZE
+from headstart.settings import Settings
 from headstart.ui.formatting import rough_size, sentences
+from headstart.ui.models import model_choices
 from headstart.ui.models.add_model import AddModel
+from headstart.ui.models.model_choices import needed_memory
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.labels import Fold, Heading, StatusLine, button, muted, section
@@ -30,6 +33,7 @@ _FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
 _SMALL_MODEL = 1_000_000_000  # parameters; below, answers are short and know little
 _LARGE_MODEL = 7_000_000_000  # parameters; from here on answers come slowly
 _ROWS = 6  # of the catalogue, before all are asked for
+_USUAL = Settings()
 _GATED = "Gated: "  # beginning of a note about a model that needs an account on the hub
 
 
@@ -57,15 +61,16 @@ def is_large(recipe: CatalogueEntry) -> bool:
     return recipe.parameters >= _LARGE_MODEL
 
 
-def recommended(free: int) -> CatalogueEntry:
+def recommended(free: int, settings: Settings = _USUAL) -> CatalogueEntry:
     """Return the best general model that leaves most of `free` bytes of memory to other programs; 0 is unknown."""
     general = [recipe for name in _GENERAL for recipe in recipes() if recipe.name == name]
-    return next((recipe for recipe in general if recipe.memory <= free * _COMFORT), general[-1])
+    fitting = (recipe for recipe in general if needed_memory(recipe.loaded, settings) <= free * _COMFORT)
+    return next(fitting, general[-1])
 
 
-def offers(free: int) -> tuple[CatalogueEntry, ...]:
+def offers(free: int, settings: Settings = _USUAL) -> tuple[CatalogueEntry, ...]:
     """Return the recommended model, one for code, and the smallest."""
-    return (recommended(free), *(recipe for recipe in _first_offers() if recipe.name not in _GENERAL))
+    return (recommended(free, settings), *(recipe for recipe in _first_offers() if recipe.name not in _GENERAL))
 
 
 def _first_offers() -> list[CatalogueEntry]:
@@ -116,24 +121,18 @@ def good_at(recipe: CatalogueEntry) -> str:
     return words
 
 
-def cost_text(recipe: CatalogueEntry, free: int) -> str:
+def cost_text(recipe: CatalogueEntry, free: int, settings: Settings = _USUAL) -> str:
     """Return sentences on a model's cost. `free`: the bytes of memory that a model can take; 0 if unknown."""
     words = translate("Catalogue", "{download} to download · {result} on the disk · licence: {licence}").format(
         download=rough_size(recipe.download), result=rough_size(recipe.result), licence=recipe.licence
     )
     if free:
-        fitting = translate("Catalogue", "Fits your memory: by its size, it takes about {needed} of {free}.")
-        if recipe.purpose in {"chat", "completion"}:
-            fitting = translate(
-                "Catalogue", "Fits your memory: by its size, it takes about {needed} of {free} with a full context."
-            )
-        too_large = translate(
-            "Catalogue", "Too large: by its size, it takes about {needed} of memory, and {free} is free."
-        )
-        fit = (fitting if recipe.memory <= free else too_large).format(
-            needed=rough_size(recipe.memory), free=rough_size(free)
-        )
-        words = f"{words}\n{fit}"
+        needed = needed_memory(recipe.loaded, settings)
+        fitting = translate("Catalogue", "Fits your memory.")
+        if needed > free:
+            fitting = translate("Catalogue", "Too large for your memory.")
+        taken = model_choices.memory_words(needed, free, writes=recipe.writes, is_upper_bound=True)
+        words = f"{words}\n{sentences(fitting, taken)}"
     if done := recipe.tasks_done:
         words = f"{words}\n{translate_error(done)}"
     if recipe.needs_pytorch:
@@ -177,11 +176,11 @@ class RecipeRow(QWidget):
         self.show_memory(0)
         self.show_installed(())
 
-    def show_memory(self, free: int) -> None:
+    def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         """Show whether the model fits into `free` bytes of memory; 0 is unknown."""
-        self.fits = not free or self.recipe.memory <= free
-        self._recommended.setVisible(self.recipe == recommended(free))
-        self._about.setText(f"{good_at(self.recipe)}\n{cost_text(self.recipe, free)}")
+        self.fits = not free or needed_memory(self.recipe.loaded, settings) <= free
+        self._recommended.setVisible(self.recipe == recommended(free, settings))
+        self._about.setText(f"{good_at(self.recipe)}\n{cost_text(self.recipe, free, settings)}")
         untested = "" if self.recipe.checked == _TESTED else self.tr("Not tried by Headstart's own tests.")
         self._about.setToolTip(untested)
         smaller = self.tr("With 4 bits: {} on the disk, faster and a little less exact").format(
@@ -221,11 +220,11 @@ class _RecipeCard(Card):
             for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
 
-    def show_memory(self, free: int) -> None:
+    def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         """Show whether models fit into `free` bytes of memory, the recommended one first."""
         for offer in self.rows:
-            offer.show_memory(free)
-        rows = tuple(sorted(self._usual_rows, key=lambda offer: offer.recipe != recommended(free)))
+            offer.show_memory(free, settings)
+        rows = tuple(sorted(self._usual_rows, key=lambda offer: offer.recipe != recommended(free, settings)))
         if rows == self.rows:
             return
         self.rows = rows
@@ -262,10 +261,10 @@ class Welcome(_RecipeCard):
             offer.get_fast.hide()
         self.show_memory(0)
 
-    def show_memory(self, free: int) -> None:
+    def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         """Offer the models that fit into `free` bytes of memory."""
-        super().show_memory(free)
-        offered = offers(free)
+        super().show_memory(free, settings)
+        offered = offers(free, settings)
         for offer in self.rows:
             offer.setVisible(offer.recipe in offered)
             is_first = offer.recipe == offered[0]
@@ -283,7 +282,7 @@ class Catalogue(_RecipeCard):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))
         self._shows_all = self._is_brief = False
-        self._free, self._installed, self._is_enabled = 0, frozenset[str](), True
+        self._memory, self._installed, self._is_enabled = (0, _USUAL), frozenset[str](), True
         self._reason = StatusLine(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search: a name, a licence, what it is good at"))
@@ -310,20 +309,19 @@ class Catalogue(_RecipeCard):
             super().set_enabled(enabled=self._is_enabled)
             for offer in self.rows:
                 offer.show_installed(self._installed)
-            self.show_memory(self._free)
+            self._update()
         super().showEvent(event)
 
-    def show_memory(self, free: int) -> None:
-        self._free = free
-        super().show_memory(free)
-        self._show_matches()
+    def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
+        self._memory = free, settings
+        self._update()
 
     def show_installed(self, names: Collection[str]) -> None:
         """Show which models are installed. Without any, the welcome offers the first ones, and this card is short."""
         self._installed, self._is_brief = frozenset(names), not names
         for offer in self.rows:
             offer.show_installed(names)
-        self._show_matches()
+        self._update()
 
     def set_enabled(self, *, enabled: bool) -> None:
         self._is_enabled = enabled
@@ -342,6 +340,17 @@ class Catalogue(_RecipeCard):
         self.fold.setChecked(True)
         self.other.show_source(source)
 
+    @property
+    def _is_folded(self) -> bool:
+        """True while no row is shown: on a first start, until all are requested."""
+        return self._is_brief and not self._shows_all
+
+    def _update(self) -> None:
+        """Show the memory unless no row is shown: what a window of attention takes needs NumPy, which loads slowly."""
+        if not self._is_folded:
+            super().show_memory(*self._memory)
+        self._show_matches()
+
     @Slot()
     def _show_matches(self) -> None:
         """Show the matches of the search; without a search the first few, until all are requested."""
@@ -354,11 +363,12 @@ class Catalogue(_RecipeCard):
             offer.setVisible(offer in shown)
         self._no_match.setHidden(bool(matching))
         for part in (self.search, self.fitting):
-            part.setHidden(self._is_brief and not self._shows_all)
-        self._all.setText(self.tr("Show all {} models").format(len(matching)))
+            part.setHidden(self._is_folded)
+        all_of_them = self.tr("Show all {} models").format(len(matching))
+        self._all.setText(self.tr("Show all models") if self._is_folded else all_of_them)
         self._all.setVisible(len(shown) < len(matching))
 
     @Slot()
     def _on_show_all(self) -> None:
         self._shows_all = True
-        self._show_matches()
+        self._update()

@@ -122,14 +122,13 @@ class ModelCard(NamedCard):
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(entry.name, parent)
         self._memory, self._slowness = StatusLine(self), StatusLine(self)
+        self._writes = isinstance(entry, Pair) or (isinstance(entry, Model) and entry.manifest.writes)
         self._check = self.button(self.tr("Verify"), self.tr("Verify {}"), "check")
         self._lay_out(entry)
 
     def show_memory(self, needed: int, free: int) -> None:
         """Show the bytes that it takes when loaded beside those that are free."""
-        words = self.tr("Takes about {needed} of memory when its context is full; {free} is free.").format(
-            needed=format_size(needed), free=format_size(free)
-        )
+        words = model_choices.memory_words(needed, free, writes=self._writes)
         self._memory.say(words, bad=needed > free)
 
     def show_slowness(self, sentence: str) -> None:

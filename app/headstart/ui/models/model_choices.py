@@ -14,9 +14,10 @@ from headstart.engine.loading.memory import need
 from headstart.engine.text import generation_config
 from headstart.library import library
 from headstart.library.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
+from headstart.library.manifest import Footprint, Manifest
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.formatting import format_size, listed, sentences, whole
+from headstart.ui.formatting import format_size, listed, rough_size, sentences, whole
 from headstart.ui.settings.settings_form import Choices, label
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.menus import Menu
@@ -105,11 +106,28 @@ def size_of(entry: Model | Pair) -> int:
 
 
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
-    """Return the bytes of memory that models take together, with the context and cache precision of these settings."""
+    """Return the bytes of memory that models take together, with the head of the first one."""
     models = tuple(parts)
-    loaded = library.loaded_models(models[0]) if len(models) == 1 else models
-    manifests = [model.manifest for model in loaded]
-    return need(manifests, settings.context, memory.kv_bits(settings.kv_precision)).total
+    loaded = (model.manifest for model in (*models, *filter(None, (models[0].head,))))
+    return needed_memory(loaded, settings)
+
+
+def needed_memory(models: Iterable[Manifest | Footprint], settings: Settings) -> int:
+    """Return the bytes that models take together, with the context and cache precision of these settings."""
+    return need(models, settings.context, memory.kv_bits(settings.kv_precision)).total
+
+
+def memory_words(needed: int, free: int, *, writes: bool, is_upper_bound: bool = False) -> str:
+    """Return a sentence on the memory that a model takes. An upper bound is that of a model that is not here yet."""
+    if is_upper_bound and writes:
+        words = translate("ModelFacts", "Takes at most {needed} of memory when its context is full; {free} is free.")
+    elif is_upper_bound:
+        words = translate("ModelFacts", "Takes at most {needed} of memory; {free} is free.")
+    elif writes:
+        words = translate("ModelFacts", "Takes about {needed} of memory when its context is full; {free} is free.")
+    else:
+        words = translate("ModelFacts", "Takes about {needed} of memory; {free} is free.")
+    return words.format(needed=rough_size(needed), free=rough_size(free))
 
 
 def device_limits(name: str) -> str:
@@ -379,5 +397,5 @@ class ModelSwitch(QObject):
     def _memory_words(self, entry: Model | Pair) -> str:
         models = models_of(entry)
         missing_memory = self._choices.missing_memory(models, self.settings)
-        needed = self.tr("{} of memory").format(format_size(memory_of(models, self.settings)))
-        return self.tr("{}, {} too much").format(needed, format_size(missing_memory)) if missing_memory else needed
+        needed = self.tr("{} of memory").format(rough_size(memory_of(models, self.settings)))
+        return self.tr("{}, {} too much").format(needed, rough_size(missing_memory)) if missing_memory else needed

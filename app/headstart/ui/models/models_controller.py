@@ -133,18 +133,22 @@ class ModelsController(QObject):
         names = [entry.name for entry in self.choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self.choices.servers, settings)
+        for name, sentence in self._slowness.items():
+            self.show_slowness(name, sentence)
         self.show_memory()
 
     @Slot()
     def show_memory(self) -> None:
-        """Show the memory that each model needs, beside the free memory."""
+        """Show the memory that each model needs, beside the free memory, while the page is seen."""
+        if not self._page.isVisible():  # else the start would wait for it
+            return
         free = self.choices.free()
-        for part in (self._page.placement, self._page.catalogue, self._page.welcome):
-            part.show_memory(free)
+        self._page.placement.show_memory(free)
+        for part in (self._page.catalogue, self._page.welcome):
+            part.show_memory(free, self._settings)
         for entry in self.choices.usable:
             card = self._page.card(entry.name)
             if card:
-                card.show_slowness(self._slowness.get(entry.name, ""))
                 card.show_memory(model_choices.memory_of(model_choices.models_of(entry), self._settings), free)
 
     def show_slowness(self, name: str, sentence: str) -> None:
