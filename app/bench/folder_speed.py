@@ -39,7 +39,7 @@ from headstart.chat.folders.folder_question import understand
 from headstart.chat.history.store import open_store
 from headstart.ui.composer.attachments import reader_command
 from headstart.ui.folders.embedder import find_model, installed_embedder
-from headstart.ui.folders.folders_controller import Findings, FoldersController
+from headstart.ui.folders.folders_controller import FolderFindings, FoldersController
 
 PROJECT = "Bench"
 NOTES = 30
@@ -68,7 +68,7 @@ class Window:
 
     def ask(self, question: str) -> tuple[float, tuple[Excerpt, ...]]:
         """Return the passages for a question, and the milliseconds until they came."""
-        found: list[Findings] = []
+        found: list[FolderFindings] = []
         started = time.perf_counter()
         assert self.controller.search(PROJECT, understand(question), found.append)
         wait(lambda: bool(found))

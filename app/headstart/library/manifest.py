@@ -197,7 +197,7 @@ class StateSize:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What decides how much memory a loaded model takes, as its manifest has it, for a model that is not here yet."""
+    """The numbers that decide how much memory a model takes when it is loaded, of one that is not here yet."""
 
     size_bytes: int
     vocabulary: int = 0

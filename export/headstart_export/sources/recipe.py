@@ -140,8 +140,8 @@ class Vectors(Struct, frozen=True, forbid_unknown_fields=True):
     passage: str = ""
 
 
-class Memory(Struct, frozen=True, forbid_unknown_fields=True):
-    """What decides the memory of a text, as the manifest of the exported model has it."""
+class TextMemory(Struct, frozen=True, forbid_unknown_fields=True):
+    """The numbers that decide the memory of a text, as the manifest of the exported model has them."""
 
     vocabulary: _Count = 0
     context_length: _Count = 0
@@ -168,7 +168,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
     chat: ChatMarkers = ChatMarkers()
-    memory: Memory = Memory()
+    memory: TextMemory = TextMemory()
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
     tasks: Annotated[int, Meta(ge=0, le=30)] | None = None  # done right, of the thirty of app/bench/folder_tasks.py

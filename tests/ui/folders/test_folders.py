@@ -19,7 +19,7 @@ from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
-from headstart.ui.folders.folders_controller import Findings
+from headstart.ui.folders.folders_controller import FolderFindings
 from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.transcript.message import MessageAction
@@ -294,15 +294,15 @@ def test_search_that_is_left_sends_nothing(qtbot: QtBot, app: Program, papers: P
     type_and_send(app, "walrus?")
     qtbot.waitUntil(lambda: "Searching the files" in words(app.window.chat.notice), timeout=WAIT)
     choose(app, "Thesis")  # another chat
-    found[0](Findings())
+    found[0](FolderFindings())
     assert shown(app) == []
     choose(app, "Thesis")
     assert app.window.chat.composer.text() == "walrus?"
     type_and_send(app, "")
     type_and_send(app, "")
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        found[1](Findings())
-        found[2](Findings())
+        found[1](FolderFindings())
+        found[2](FolderFindings())
     assert shown(app)[0].text.strip() == "walrus?"
     assert len(shown(app)) == 2
 

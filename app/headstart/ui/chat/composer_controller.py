@@ -13,7 +13,7 @@ from headstart.engine.engine import ConversationRequest
 from headstart.ui.chat.chat_session import ChatSession, PreparedMessage
 from headstart.ui.composer.composer import Composer, TokenCount, TokenCounter
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.folders.folders_controller import Findings
+from headstart.ui.folders.folders_controller import FolderFindings
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
 
@@ -21,7 +21,7 @@ _DRAFT_MS = 500
 _SEARCH_MS = 300  # before the window says that it searches
 
 # Searches the folders of a project for a question; returns False if there are none, else calls back.
-Search = Callable[[str, Question, Callable[[Findings], None]], bool]
+Search = Callable[[str, Question, Callable[[FolderFindings], None]], bool]
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class ComposerState:
         """Return the state with these files, for which there may be room."""
         return self if files == self.files else replace(self, files=files, is_cut=False, num_passages=MOST)
 
-    def found(self, findings: Findings | None = None, searched: str = "") -> "ComposerState":
+    def found(self, findings: FolderFindings | None = None, searched: str = "") -> "ComposerState":
         """Return the state with what a search found, or without."""
-        findings = findings or Findings()
+        findings = findings or FolderFindings()
         searched = searched if findings.excerpts or not findings.gap else ""
         return replace(self, excerpts=findings.excerpts, searched=searched, gap=findings.gap)
 
@@ -240,7 +240,7 @@ class ComposerController(QObject):
             self._submit(text, files)
 
     def _on_excerpts(
-        self, number: int, text: str, files: tuple[Attachment, ...], searched: str, findings: Findings
+        self, number: int, text: str, files: tuple[Attachment, ...], searched: str, findings: FolderFindings
     ) -> None:
         if number == self._search_number:
             self._search_timer.stop()

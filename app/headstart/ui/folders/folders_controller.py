@@ -53,7 +53,7 @@ class LoadableEmbedder(folder_index.Embedder, Protocol):
 
 
 @dataclass(frozen=True)
-class Findings:
+class FolderFindings:
     """The passages that a search found. `gap`: a sentence if not all files were searched."""
 
     excerpts: tuple[Excerpt, ...] = ()
@@ -61,7 +61,7 @@ class Findings:
 
 
 FindEmbedder = Callable[[], LoadableEmbedder | None]
-OnFound = Callable[[Findings], None]
+OnFound = Callable[[FolderFindings], None]
 
 
 class FoldersController(QObject):
@@ -159,14 +159,14 @@ class FoldersController(QObject):
         self._idle.start()
         task = self._task(partial(self._find, folders, all_folders, question))
 
-        def end(findings: Findings) -> None:
+        def end(findings: FolderFindings) -> None:
             self._searches -= 1
             on_found(findings)
             self.update()
 
         task.done.connect(end)
         task.failed.connect(self._on_failed)
-        task.failed.connect(lambda _: end(Findings()))
+        task.failed.connect(lambda _: end(FolderFindings()))
         task.start(self._questions)
         return True
 
@@ -295,7 +295,7 @@ class FoldersController(QObject):
         all_folders: Sequence[str],
         question: Question,
         _task: BackgroundTask | None = None,
-    ) -> Findings:
+    ) -> FolderFindings:
         with FolderIndex(self._home, self._store.key) as index:
             index.keep(all_folders)
             is_unread = UNREAD in map(index.problem, folders)
@@ -311,12 +311,12 @@ class FoldersController(QObject):
                 with self._embedding:
                     if embedder:
                         self._vectors = index.ready(embedder, self._vectors)
-                    return Findings(tuple(index.find(folders, question, embedder, vectors=self._vectors)), gap)
+                    return FolderFindings(tuple(index.find(folders, question, embedder, vectors=self._vectors)), gap)
             except HistoryError:
                 raise
             except HeadstartError as error:  # the model has failed, and the words are still there
                 _log.warning("no vectors: %s", error)
-                return Findings(tuple(index.find(folders, question)), gap)
+                return FolderFindings(tuple(index.find(folders, question)), gap)
 
     def _prepare(self, _task: BackgroundTask) -> None:
         with FolderIndex(self._home, self._store.key) as index, self._embedding:
