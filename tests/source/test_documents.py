@@ -14,6 +14,7 @@ from tests.source.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+PATH = re.compile(r"`([\w.][\w.-]*/[\w./-]*)`")  # in backticks, with a folder
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
 
 Main = Callable[[Sequence[str]], int]
@@ -42,3 +43,10 @@ DOCUMENTS = sorted(
 def test_links_lead_somewhere(document: Path) -> None:
     targets = LINK.findall(document.read_text(encoding="utf-8"))
     assert not [target for target in targets if not (document.parent / target).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_of_the_repository_exist(document: Path) -> None:
+    paths = PATH.findall(document.read_text(encoding="utf-8"))
+    folders = {folder.name for folder in ROOT.iterdir() if not folder.name.startswith(".")}
+    assert not [path for path in paths if path.partition("/")[0] in folders and not (ROOT / path).exists()]
