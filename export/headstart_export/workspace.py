@@ -37,7 +37,9 @@ from headstart_export.sources.recipe import (
 STORED = {"gguf": 1.1, "int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "fp16": 2.1}
 HALF = 2.1  # bytes per weight of the temporary 16-bit model
 REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
-TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
+TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files, where the recipe does not state the vocabulary
+PER_TOKEN = 220  # bytes of these files at most; Gemma 3's take 210
+GRAPH = 3 << 20  # bytes of a graph
 GRAPHS = 2 << 20  # bytes of the graphs and characters of a model that reads pictures
 
 # Bytes, from measured peaks of whole exports without pages of mapped files: of libraries, and of each weight.
@@ -178,8 +180,14 @@ def stored(recipe: ModelRecipe, weights: str, count: int) -> int:
         return recipe.disk or int(count * STORED["fp16"]) + GRAPHS
     file = next(filter(is_gguf, recipe.sources), None)
     if weights == AS_IN_FILE and isinstance(file, HubSource | PackageSource) and file.bytes:
-        return (recipe.disk or file.bytes) + TOKENIZER
-    return int(count * STORED[weights]) + TOKENIZER
+        return (recipe.disk or file.bytes) + _described(recipe)
+    return int(count * STORED[weights]) + _described(recipe)
+
+
+def _described(recipe: ModelRecipe) -> int:
+    """Return the most bytes of the graph and the tokenizer files."""
+    known = recipe.memory.vocabulary
+    return known * PER_TOKEN + GRAPH if known else TOKENIZER
 
 
 def parameters(order: ModelOrder) -> int:
