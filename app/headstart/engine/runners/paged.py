@@ -158,7 +158,7 @@ class PagedRunner:
 
     @property
     def min_tokens(self) -> int:
-        """The least number of tokens in a pass of a sequence; shorter passes are padded."""
+        """The least number of tokens in a pass of a sequence, and of rows of logits; what is shorter is padded."""
         return self.batcher.min_tokens
 
     @min_tokens.setter

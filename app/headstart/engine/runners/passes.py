@@ -72,7 +72,7 @@ class Passes(Batcher[Pass]):
         self._states, self._windows = compiled.states, compiled.windows
         self._inputs = Inputs(self._request, model)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
-        self.min_tokens = 1  # of each sequence in a pass
+        self.min_tokens = 1  # of each sequence in a pass, and rows of its logits that are computed
         self._gives_hidden = len(model.outputs) > 1
         ports = [port for port in model.inputs if HIDDEN_STATES in port.names]
         self._width = ports[0].partial_shape[-1].get_length() if ports else 0
@@ -118,7 +118,7 @@ class Passes(Batcher[Pass]):
             if hidden is not None:
                 work.hidden = hidden[token : token + work.count - work.padding]
             work.logits = logits[row : row + work.rows]
-            row, token = row + work.rows, token + work.count
+            row, token = row + max(work.rows, self.min_tokens), token + work.count
 
     def _recover(self, first: Pass) -> None:
         """Make a cancelled model whole again by tokens past the end of a sequence; the next pass overwrites them."""
@@ -150,7 +150,7 @@ class Passes(Batcher[Pass]):
         write("block_indices_begins", _begins(counts))
         write("max_context_len", max(ends))
         ends = [end - work.padding for work, end in zip(together, begins[1:], strict=True)]
-        rows = [np.arange(end - work.rows, end) for work, end in zip(together, ends, strict=True)]
+        rows = [self._rows(work, end) for work, end in zip(together, ends, strict=True)]
         write(CHOSEN_ROWS, np.concatenate(rows))
         if self._can_branch:
             biases = [_bias(work).ravel() for work in together]
@@ -160,6 +160,10 @@ class Passes(Batcher[Pass]):
             nothing = np.zeros((len(ids), self._width), np.float32)
             states = [nothing[: work.count] if work.hidden_input is None else work.hidden_input for work in together]
             write(HIDDEN_STATES, np.concatenate(states)[:, None])
+
+    def _rows(self, work: Pass, end: int) -> NDArray[np.int64]:
+        """Return the tokens whose logits are computed; the last one again and again up to `min_tokens`."""
+        return np.minimum(np.arange(max(work.rows, self.min_tokens)) + end - work.rows, end - 1)
 
 
 def _part_of(work: Pass) -> SequencePart:

@@ -130,7 +130,7 @@ def _is_same_in_chunks(runner: Runner, part: Sequence[int]) -> bool:
     The prompt is left in the cache.
     """
     runner.rollback(0)
-    whole = runner.forward(part).copy()
+    whole = runner.forward(part, rows=2)[-1:].copy()  # the product of one row may have other bits
     saved = runner.save(0, len(part)) if runner.can_save else None
     runner.rollback(0)
     chunks = len(part) // 4, len(part) // 8 + 3
@@ -186,7 +186,7 @@ def _is_same_beside_others(runner: Runner, tail: Sequence[int]) -> bool:
     other = runner.others[0]
     for each in (runner, other):
         each.forward(tail[:3])
-    alone = runner.forward(tail[3:5]).copy()
+    alone = runner.forward(tail[3:5], rows=2)[-1:].copy()
     runner.rollback(3)
     together = runner.forward_together([(runner, tail[3:5]), (other, tail[3:5])])
     is_same = all(each.logits is not None and _same(each.logits, alone) for each in together)
