@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.kernels.fusion import fuse
+from headstart.engine.kernels.library import Library
 from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.runners import paged
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
@@ -26,6 +27,7 @@ TOKENS, LOGITS = 320, "logits.npy"
 PAGED = [kind for kind in KINDS if kind != "gemma2"]  # whose attention OpenVINO can compute over pages
 RECURRENT = {"lfm2": [1] * (LAYERS // 2), "qwen35": [1] * (LAYERS // 4)}  # layers with attention, one by one
 REFUSED = (5, 6, 7)  # guesses that are forgotten
+ROUNDED = 0.2  # of the logits' deviation: the most that activations of 8 bits cost these models, which are not trained
 # Real files by their SHA-256, and the most that each form may differ by from the file's own weights, in nats a token.
 REAL = {
     "smollm2-135m-instruct": (
@@ -75,7 +77,8 @@ def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Pat
     assert attentions == RECURRENT.get(kind, [1] * LAYERS if has_experts else [LAYERS])
     ids = [*IDS, *IDS[::-1], *IDS[:30]]
     expected, stock, found = (_logits(tmp_path, each, ids) for each in (reference(), plain(), properties(OWN)))
-    assert _distance(found, expected) < 1.2 * _distance(stock, expected)
+    bound = 1.2 * _distance(stock, expected) if _openvino_rounds(kernels) else ROUNDED * expected.std()
+    assert _distance(found, expected) < bound
     runner = BranchingRunner.load(tmp_path, "CPU", properties(OWN), 128)
     if has_experts:  # of 8 bits, which OpenVINO computes
         return
@@ -85,6 +88,11 @@ def test_own_kernels_compute_every_kind(kind: str, decoders: Path, tmp_path: Pat
             new = ids[start : start + count]
             logits = runner.forward(new, [each for each in branches if each.place < len(new)], rows=len(new))
             assert np.array_equal(logits[: len(new)], found[start : start + len(new)])
+
+
+def _openvino_rounds(kernels: Library) -> bool:
+    """Return True if OpenVINO, too, rounds activations to 8 bits: it does where the processor has VNNI."""
+    return any(isa.endswith("VNNI") for isa in kernels.isas)
 
 
 def _logits(folder: Path, chosen: Properties, ids: Sequence[int]) -> Logits:
