@@ -317,8 +317,8 @@ def _limits(
 ) -> Iterable[float]:
     """Return the largest accepted distance of each scene from exact arithmetic, in nats.
 
-    Plain f32 on a processor is the default. With VNNI it rounds activations to INT8, except beside the 4-bit blocks of a
-    GGUF file. Our own kernels always do, and may be as far away.
+    Plain f32 on a processor is the default. With VNNI it rounds activations to INT8, except beside the 4-bit blocks of
+    a GGUF file. Our own kernels always do, and may be as far away.
     """
     if order.device == "CPU" and chosen == plain():
         return itertools.repeat(math.inf)
