@@ -70,7 +70,11 @@ class Pair:
 
 def loaded_models(entry: Model | Pair) -> tuple[Model, ...]:
     """Return the models that are loaded for one answer at a time: the target, a draft and the target's head."""
-    models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    return with_head((entry.target, entry.draft) if isinstance(entry, Pair) else (entry,))
+
+
+def with_head(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Return models that are loaded together, the target first, and the target's head if it has one."""
     head = models[0].head
     return (*models, head) if head else models
 

@@ -225,8 +225,8 @@ def _autocast() -> Any:
     return torch.autocast("cpu", torch.bfloat16, enabled=bool(torch.cpu.get_capabilities().get("avx512_bf16")))
 
 
-def _scores(head: Head, normed: Tensor) -> Tensor:
-    """Return what each of the target's rows gives for normed states: [places, rows]."""
+def _logits(head: Head, normed: Tensor) -> Tensor:
+    """Return the logits of the target's rows for normed states: [places, rows]."""
     rows = head.rows if torch.is_autocast_enabled("cpu") else head.rows.float()
     return torch.nn.functional.linear(normed, rows)
 
@@ -238,11 +238,11 @@ def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
     with _autocast():
         with torch.no_grad():
             states = torch.from_numpy(np.concatenate(read).astype(np.float32))
-            expected = _scores(head, states).float().softmax(dim=-1).split([*map(len, read)])
+            expected = _logits(head, states).float().softmax(dim=-1).split([*map(len, read)])
         for step, (normed, places) in enumerate(head.unroll(texts, STEPS)):
             aligned = zip(expected, texts, places, strict=True)
             targets = torch.cat([distribution[place - text.given] for distribution, text, place in aligned])
-            logits = _scores(head, normed).float()
+            logits = _logits(head, normed).float()
             cross_entropy = torch.logsumexp(logits, dim=-1) - (targets * logits).sum(dim=-1)
             loss = loss + _STEP_DECAY**step * cross_entropy.mean()
     return loss
@@ -260,7 +260,7 @@ def acceptance(head: Head, texts: Sequence[Text]) -> dict[str, tuple[float, ...]
             batch = texts[start : start + _TRIAL_BATCH]
             is_accepted = [torch.ones(len(text.ids) - PLACES - text.given + 1, dtype=torch.bool) for text in batch]
             for step, (normed, places) in enumerate(head.unroll(batch, PLACES)):
-                guessed = head.chosen[_scores(head, normed).argmax(dim=-1)]
+                guessed = head.chosen[_logits(head, normed).argmax(dim=-1)]
                 for index, guesses in enumerate(guessed.split([len(place) for place in places])):
                     counts = counts_by_class.setdefault(batch[index].kind, torch.zeros(2, PLACES))
                     ids = batch[index].ids

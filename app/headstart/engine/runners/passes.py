@@ -150,7 +150,7 @@ class Passes(Batcher[Pass]):
         write("block_indices_begins", _begins(counts))
         write("max_context_len", max(ends))
         ends = [end - work.padding for work, end in zip(together, begins[1:], strict=True)]
-        rows = [self._rows(work, end) for work, end in zip(together, ends, strict=True)]
+        rows = [self._chosen_rows(work, end) for work, end in zip(together, ends, strict=True)]
         write(CHOSEN_ROWS, np.concatenate(rows))
         if self._can_branch:
             biases = [_bias(work).ravel() for work in together]
@@ -161,7 +161,7 @@ class Passes(Batcher[Pass]):
             states = [nothing[: work.count] if work.hidden_input is None else work.hidden_input for work in together]
             write(HIDDEN_STATES, np.concatenate(states)[:, None])
 
-    def _rows(self, work: Pass, end: int) -> NDArray[np.int64]:
+    def _chosen_rows(self, work: Pass, end: int) -> NDArray[np.int64]:
         """Return the tokens whose logits are computed; the last one again and again up to `min_tokens`."""
         return np.minimum(np.arange(max(work.rows, self.min_tokens)) + end - work.rows, end - 1)
 

@@ -107,9 +107,7 @@ def size_of(entry: Model | Pair) -> int:
 
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
     """Return the bytes of memory that models take together, with the head of the first one."""
-    models = tuple(parts)
-    loaded = (model.manifest for model in (*models, *filter(None, (models[0].head,))))
-    return needed_memory(loaded, settings)
+    return needed_memory((model.manifest for model in library.with_head(tuple(parts))), settings)
 
 
 def needed_memory(models: Iterable[Manifest | Footprint], settings: Settings) -> int:

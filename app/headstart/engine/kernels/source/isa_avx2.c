@@ -5,8 +5,8 @@
 
 #define TILE 8
 /* The most tokens that two vectors of rows are multiplied by: with more, sums do not stay in registers. */
-#define MOST_OF_TWO(format) ((format) == HK_Q6_K ? 3 : has_pairs(format) ? 4 : (format) == HK_Q8_0 ? 6 : TILE)
-#define VECTORS(format, n) ((n) > MOST_OF_TWO(format) ? 1 : 2)
+#define MAX_WITH_TWO(format) ((format) == HK_Q6_K ? 3 : has_pairs(format) ? 4 : (format) == HK_Q8_0 ? 6 : TILE)
+#define VECTORS(format, n) ((n) > MAX_WITH_TWO(format) ? 1 : 2)
 #define DOTS(bits) ((bits) <= 4 ? 8 : (bits) == 5 ? 4 : 2)
 enum { OFFSET8 = 128, HIGH_CODES = 1, LIGHT = 0, LIGHT8 = 0 };
 

@@ -116,7 +116,7 @@ extern const struct kernels_of_many amx_kernels;
 const struct kernels *kernels_in_use(void);
 const struct kernels_of_many *kernels_of_many_in_use(void); /* NULL: none */
 
-/* Whether the processor reads memory ahead by itself as fast as it can: AMD's do, Intel's need our prefetch. */
+/* Whether the processor is one of AMD, whose own prefetch may do better than ours: see is_light. Intel's need ours. */
 int reads_ahead(void);
 
 #define INLINE static inline __attribute__((always_inline))
