@@ -3,6 +3,7 @@
 HEADSTART_SERVE_KEY=hs-... PYTHONPATH=app python app/bench/many_requests.py http://127.0.0.1:8642/v1
 
 With --clients 2,4,8 it measures instead how much faster so many clients get the same eight answers than one alone.
+With --peer it asks another server in turns, such as llama.cpp's with `--parallel 8` and the same file.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import httpx
@@ -48,32 +50,54 @@ def measure(url: str, key: str, row: int = 200, together: int = 16, tokens: int 
 
 
 def throughput(
-    url: str, key: str, clients: Sequence[int], tokens: int, repeats: int, question: str = _LONG
+    urls: Sequence[str], key: str, clients: Sequence[int], tokens: int, repeats: int, question: str = _LONG
 ) -> dict[str, Any]:
-    """Return the seconds for the same answers with one client and with several, in turns, and their ratios."""
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE) as client:
-        model = client.get("/models").raise_for_status().json()["data"][0]["id"]
-        runs: list[dict[int, dict[str, Any]]] = []
+    """Return the seconds for the same answers with one client and with several, in turns, and their ratios.
+
+    The first address is measured. Each further one is a peer, with how much faster the first was.
+    """
+    headers = {"Authorization": f"Bearer {key}"}
+    with ExitStack() as stack:
+        opened = [stack.enter_context(httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE)) for url in urls]
+        servers = [(each, each.get("/models").raise_for_status().json()["data"][0]["id"]) for each in opened]
+        runs: list[list[dict[int, dict[str, Any]]]] = []
         for _ in range(repeats + 1):  # the first warms up: what is read stays read
             order = (1, *clients) if len(runs) % 2 else (*reversed(clients), 1)
-            runs.append({each: _asked(client, model, tokens, _ANSWERS, each, question) for each in order})
-    if lost := sum(given["lost"] for run in runs for given in run.values()):
+            run: list[dict[int, dict[str, Any]]] = [{} for _ in servers]
+            for each in order:
+                for (client, model), given in zip(servers, run, strict=True):
+                    given[each] = _asked(client, model, tokens, _ANSWERS, each, question)
+            runs.append(run)
+    if lost := sum(given["lost"] for run in runs for server in run for given in server.values()):
         raise SystemExit(f"{lost} requests were lost, so the times say nothing.")
-    ratios = {each: [run[1]["seconds"] / run[each]["seconds"] for run in runs[1:]] for each in clients}
-    return {
-        "model": model,
-        "device": describe("CPU").device,
-        "tokens_asked": tokens,
-        "clients": {
-            each: {
-                "times_one_client": round(statistics.geometric_mean(values), 2),
-                "from": round(min(values), 2),
-                "to": round(max(values), 2),
-            }
-            for each, values in ratios.items()
-        },
-        "runs": runs[1:],
-    }
+    found = {"device": describe("CPU").device, "tokens_asked": tokens}
+    by_server = [[run[place] for run in runs[1:]] for place in range(len(servers))]
+    reports: list[dict[str, Any]] = [
+        {
+            "model": model,
+            "times_one_client": {
+                each: _spread([run[1]["seconds"] / run[each]["seconds"] for run in own]) for each in clients
+            },
+            "runs": own,
+        }
+        for (_, model), own in zip(servers, by_server, strict=True)
+    ]
+    for report, peer in zip(reports[1:], by_server[1:], strict=True):
+        pairs = list(zip(by_server[0], peer, strict=True))
+        report["times_this_peer"] = {
+            each: _spread([_rate(own, each) / _rate(other, each) for own, other in pairs]) for each in (1, *clients)
+        }
+    return {**found, **reports[0], **({"peers": reports[1:]} if reports[1:] else {})}
+
+
+def _rate(run: dict[int, dict[str, Any]], clients: int) -> float:
+    given = run[clients]
+    return float(given["tokens"] / given["seconds"])
+
+
+def _spread(ratios: Sequence[float]) -> dict[str, float]:
+    mean = statistics.geometric_mean(ratios)
+    return {"ratio": round(mean, 2), "from": round(min(ratios), 2), "to": round(max(ratios), 2)}
 
 
 def _asked(
@@ -124,12 +148,13 @@ def main() -> None:
     parser.add_argument("--together", type=int, default=16, help="requests at once")
     parser.add_argument("--tokens", type=int, default=24, help="of each answer, at most")
     parser.add_argument("--clients", type=lambda text: [int(each) for each in text.split(",")], help="such as 2,4,8")
+    parser.add_argument("--peer", action="append", default=[], help="with --clients: the base URL of another server")
     parser.add_argument("--repeats", type=int, default=3, help="with --clients")
     parser.add_argument("--question", default=_LONG, help="with --clients; {} stands for a number")
     given = parser.parse_args()
     key = os.environ.get("HEADSTART_SERVE_KEY", "")
     if given.clients:
-        found = throughput(given.url, key, given.clients, given.tokens, given.repeats, given.question)
+        found = throughput([given.url, *given.peer], key, given.clients, given.tokens, given.repeats, given.question)
     else:
         found = measure(given.url, key, given.row, given.together, given.tokens)
     print(json.dumps(found, indent=1))

@@ -133,10 +133,12 @@ def test_refused_request_is_retried_and_answered() -> None:
 
 def test_parallel_clients_are_compared_with_one() -> None:
     with serving(ScriptedEngine([WORDS], pause=0.02), Limits(parallel=4)) as running:
-        found = throughput(running.url, KEY, [4], tokens=3, repeats=2)
+        found = throughput([running.url, running.url], KEY, [4], tokens=3, repeats=2)
     ratios = sorted(run[1]["seconds"] / run[4]["seconds"] for run in found["runs"])
-    assert [found["clients"][4][name] for name in ("from", "to")] == [round(ratio, 2) for ratio in ratios]
+    assert [found["times_one_client"][4][name] for name in ("from", "to")] == [round(ratio, 2) for ratio in ratios]
     assert [run[4]["tokens"] for run in found["runs"]] == [24, 24]
+    peer = found["peers"][0]
+    assert (list(peer["times_this_peer"]), len(peer["runs"])) == ([1, 4], 2)
 
 
 def test_missing_client_is_skipped_and_failing_one_reported(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
