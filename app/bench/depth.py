@@ -1,6 +1,6 @@
 """Times reading and writing behind long texts, beside llama.cpp with flash attention off and on.
 
-`python app/bench/depth.py MODEL --gguf FILE --llama-server PATH` prints JSON, and a table to standard error. Everybody
+`python app/bench/depth.py MODEL --gguf FILE --llama PYTHON` prints JSON, and a table to standard error. Everybody
 reads the same random tokens up to each depth and writes there, all in turns. What was read stays: the tokens a second
 of a prompt are those of all parts up to the depth. Nothing is guessed.
 
@@ -78,7 +78,9 @@ def main() -> int:
     parser.add_argument(
         "--gguf", type=Path, required=True, help="the file that llama.cpp reads; the vocabulary of --shape"
     )
-    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server, as llama_server.sh builds it")
+    peer = parser.add_mutually_exclusive_group()
+    peer.add_argument("--llama", type=Path, metavar="PYTHON", help="a Python that has xllamacpp")
+    peer.add_argument("--llama-server", type=Path, help="or llama.cpp's server, as llama_server.sh builds it")
     parser.add_argument("--bits", default="16,8", help="of Headstart's keys and values, with commas")
     parser.add_argument("--isa", type=Isa, help="compute with this instruction set, not with the processor's best")
     given = parser.parse_args()
@@ -104,11 +106,10 @@ def main() -> int:
             runner = BranchingRunner.load(folder, "CPU", properties(OWN, kv), max(depths) + _ROOM)
             contestants[f"{bits} bits"] = _own(runner)
             vocabulary = runner.vocabulary
-        if given.llama_server:
+        if given.llama or given.llama_server:
+            server = (given.llama_server,) if given.llama_server else llama.package(given.llama)
             for flash in _FLASH:
-                contestants[f"flash {flash}"] = stack.enter_context(
-                    _llama(given.llama_server, file, max(depths) + _ROOM, flash)
-                )
+                contestants[f"flash {flash}"] = stack.enter_context(_llama(server, file, max(depths) + _ROOM, flash))
         found = _time(contestants, depths, given.turns, vocabulary)
     report = {"processor": machine.processor(), "instruction set": given.isa or "best", "threads": devices.cores()}
     report |= {"model": given.shape or folder.name, "layers": given.layers if given.shape else "all", "depths": found}
@@ -172,8 +173,8 @@ def _own(runner: BranchingRunner) -> Contestant:
 
 
 @contextmanager
-def _llama(server: Path, file: Path, context: int, flash: str) -> Iterator[Contestant]:
-    with llama.serve((server,), file, context, ("--flash-attn", flash)) as client:
+def _llama(server: llama.Command, file: Path, context: int, flash: str) -> Iterator[Contestant]:
+    with llama.serve(server, file, context, ("--flash-attn", flash)) as client:
         client.timeout = httpx.Timeout(None)
 
         def complete(ids: Sequence[int], tokens: int) -> dict[str, float]:

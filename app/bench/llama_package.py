@@ -18,6 +18,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=-1)
     parser.add_argument("--ctx-size", type=int, default=0)
     parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--flash-attn", choices=("on", "off", "auto"), default="auto")
     parser.add_argument("--spec-type", help="as in llama-server: draft-simple, ngram-simple, ngram-mod, ...")
     parser.add_argument("--model-draft", default="")
     parser.add_argument("--spec-draft-n-max", type=int)
@@ -26,6 +27,8 @@ def main() -> None:
     params = xllamacpp.CommonParams()
     params.model.path, params.hostnames, params.port = given.model, [given.host], given.port
     params.n_ctx, params.n_parallel, params.warmup = given.ctx_size, given.parallel, True
+    flash = {"on": "ENABLED", "off": "DISABLED", "auto": "AUTO"}[given.flash_attn]
+    params.flash_attn_type = getattr(xllamacpp.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{flash}")
     draft = params.speculative.draft
     for threads in (params.cpuparams, params.cpuparams_batch, draft.cpuparams, draft.cpuparams_batch):
         threads.n_threads = given.threads
