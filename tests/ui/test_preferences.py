@@ -92,6 +92,19 @@ def test_page_restores_its_own_defaults(app: Program, dialog: PreferencesDialog)
     assert (app.settings.now.zoom, app.settings.now.sampling.temperature) == (100, 0.5)
 
 
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_list_of_choices_shows_all_of_them(app: Program, dialog: PreferencesDialog, zoom: int) -> None:
+    app.settings.change(zoom=zoom)
+    box = _field(dialog, QComboBox, "language")
+    height = box.sizeHint().height()
+    box.setFocus()
+    assert box.hasFocus()
+    assert box.sizeHint().height() == height
+    QTest.keyClick(box, Qt.Key.Key_F4)
+    rows = [box.view().visualRect(box.view().model().index(row, 0)).bottom() for row in range(box.count())]
+    assert max(rows) < box.view().viewport().height()
+
+
 def test_preferences_work_by_keyboard(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
     QTest.keyClick(dialog.list, Qt.Key.Key_End)
     assert dialog.pages.currentIndex() == dialog.list.count() - 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 from string import Template
 
-from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QDoubleSpinBox, QSpinBox, QWidget
 
 from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
@@ -13,6 +13,7 @@ RESOURCES = Path(__file__).parent.parent / "resources"
 _BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "send": 34, "row": ROW,
     "icon": ICON, "head_icon": ICON + 2, "chip_icon": ICON - 2, "round_icon": ICON + TINY,
 }  # fmt: skip
+_AROUND_TEXT = 10  # pixels of a field's height
 _SHEET = Template("""
 QFrame#sidebar { background: $window; border: none; }
 QFrame#panel { background: $window; border: none; }
@@ -91,13 +92,16 @@ QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
 QAbstractSpinBox { padding: 3px ${small}px 2px; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
+/* Qt sizes a list by the padding above its box, which must not change with the focus: the last row would not fit. */
+QComboBox { padding: 0 ${small}px; min-height: ${field}px; }
+QComboBox:focus { padding: 0 7px; min-height: ${field_in}px; }
 QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
 QComboBox QLineEdit, QComboBox QLineEdit:focus, QAbstractSpinBox QLineEdit, QAbstractSpinBox QLineEdit:focus {
     border: none; padding: 0; background: transparent; }
 QComboBox::drop-down { border: none; width: ${drop}px; }
 QComboBox::down-arrow { image: url("$resources/down.svg"); width: ${box}px; height: ${box}px; }
 QComboBox QAbstractItemView {
-    border: 1px solid $outline; background: $surface; color: $text;
+    border: 1px solid $outline; padding: ${tiny}px 0; background: $surface; color: $text;
     selection-background-color: $accent; selection-color: $on_accent; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 20px; background: transparent; }
 QAbstractSpinBox::up-arrow { image: url("$resources/up.svg"); width: 11px; height: 11px; }
@@ -225,7 +229,10 @@ def _values(theme: Theme, font: QFont) -> dict[str, object]:
     """Return the colours and lengths that the rules name."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
-    focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
+    lengths["field"] = QFontMetrics(font).height() + _AROUND_TEXT
+    focused = {
+        f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob", "field")
+    }  # a border is 2 pixels wide there
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
     sides = ("right", "left") if QGuiApplication.isRightToLeft() else ("left", "right")
     return {
