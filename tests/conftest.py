@@ -75,13 +75,13 @@ USER_CACHE = paths.cache_folder()
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Bind each worker of the quick tests, and what it starts, to a processor, before OpenVINO counts them.
+def pytest_configure() -> None:
+    """Bind each worker, and what it starts, to a processor, before OpenVINO counts them.
 
     Threads of workers that share processors wait for each other in spins.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker and "slow" not in config.getoption("markexpr") and hasattr(os, "sched_setaffinity"):
+    if worker and hasattr(os, "sched_setaffinity"):
         processors = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {processors[int(worker.removeprefix("gw")) % len(processors)]})
 
