@@ -165,7 +165,7 @@ MIN_THOUGHT_REPEATS = 8
 _MIN_TOKENS = 64
 _MAX_RULE_PERIOD, _MIN_RULE_TOKENS = 3, 128  # tokens; a drawn line or a row of zeros is not a loop
 _PERIODS: NDArray[np.int64] = np.arange(1, MAX_PERIOD + 1)
-_BOUNDS = np.maximum(_MIN_REPEATS * _PERIODS, _MIN_TOKENS)  # tokens that make a repetition, by period
+_BOUNDS = np.maximum(_MIN_REPEATS * _PERIODS, _MIN_TOKENS) - _PERIODS  # equal tokens that make a repetition, by period
 _MAX_ITEM_LINES = 4  # lines of a list item
 MIN_ITEMS = 16  # lists of twelve and fifteen items are common
 _NUMBER = re.compile(r"\d{1,9}")
@@ -190,11 +190,11 @@ class Repetition:
         return self._repeats() or items
 
     def _repeats(self) -> int:
-        covered = self._equal + _PERIODS
-        lengths = np.flatnonzero(covered >= _BOUNDS)
-        if not lengths.size:
+        found = self._equal >= _BOUNDS
+        if not found.any():
             return 0
-        period, tokens = int(_PERIODS[lengths[0]]), int(covered[lengths[0]])
+        period = 1 + int(found.argmax())
+        tokens = int(self._equal[period - 1]) + period
         return tokens // period if period > _MAX_RULE_PERIOD or tokens >= _MIN_RULE_TOKENS else 0
 
 
@@ -211,12 +211,15 @@ class _CountedList:
 
     def add(self, text: str) -> int:
         """Return the number of items in a row at the end, or 0 if there are too few."""
+        if "\n" not in text:
+            self._line += text
+            return 0
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             if line.strip():
                 self._take(line)
         items = max(1 + count // lines for lines, count in enumerate(self._equal, start=1))
-        return items if whole and items >= MIN_ITEMS else 0
+        return items if items >= MIN_ITEMS else 0
 
     def _take(self, line: str) -> None:
         before = enumerate(zip(self._recent, self._equal, strict=True), start=1)
