@@ -3,6 +3,7 @@
 
 import copy
 import time
+from functools import cache
 from typing import Any
 
 import pytest
@@ -132,10 +133,15 @@ def expected(source: str, turns: list[Turn], options: dict[str, Any]) -> tuple[s
     return text, ""
 
 
+@cache
+def compiled(source: str) -> Template:
+    return Template(source)
+
+
 def rendered(source: str, turns: list[Turn], options: dict[str, Any]) -> tuple[str, str]:
     given = {"tools": None, "documents": None, "add_generation_prompt": False, **TOKENS, **options}
     try:
-        return Template(source).render(messages=copy.deepcopy(turns), **given), ""
+        return compiled(source).render(messages=copy.deepcopy(turns), **given), ""
     except RenderError as error:
         return "", str(error)
 

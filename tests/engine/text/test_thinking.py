@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,13 @@ HI = (Message("user", "hi"),)
 CLOSED = {"type": "object", "properties": {"n": {"type": "boolean"}}, "required": ["n"], "additionalProperties": False}
 LOOK = Tool("look", json.dumps(CLOSED))
 Make = Callable[[str], Path]
+TokenizerOf = Callable[[str], Tokenizer]
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tiny_thinking: Make) -> TokenizerOf:
+    """A function that returns the tokenizer with a chat template, and loads it once."""
+    return cache(lambda template: Tokenizer(tiny_thinking(template)))
 
 
 @pytest.fixture(scope="module", params=ALL)
@@ -121,36 +129,36 @@ def shown(tokenizer: Tokenizer, messages: Sequence[Message], thinking: bool | No
         (GPT_OSS, ThinkingSupport(by_default=True, can_switch=False, takes_effort=True)),
     ],
 )
-def test_support_is_read_from_the_template(tiny_thinking: Make, template: str, support: ThinkingSupport) -> None:
-    thinking = Tokenizer(tiny_thinking(template)).thinking
+def test_support_is_read_from_the_template(tokenizer_of: TokenizerOf, template: str, support: ThinkingSupport) -> None:
+    thinking = tokenizer_of(template).thinking
     assert thinking
     assert thinking.support == support
 
 
-def test_section_is_left_out_where_the_template_can(tiny_thinking: Make) -> None:
+def test_section_is_left_out_where_the_template_can(tokenizer_of: TokenizerOf) -> None:
     for template in (QWEN3, QWEN36, R1):
-        assert shown(Tokenizer(tiny_thinking(template)), HI, thinking=False).endswith("<think>\n\n</think>\n\n")
-    gemma = Tokenizer(tiny_thinking(GEMMA))
+        assert shown(tokenizer_of(template), HI, thinking=False).endswith("<think>\n\n</think>\n\n")
+    gemma = tokenizer_of(GEMMA)
     assert shown(gemma, HI, thinking=False).endswith("<|channel>thought\n<channel|>")
     assert shown(gemma, HI, thinking=True).startswith("think!")
 
 
-def test_what_a_model_cannot_do_is_refused(tiny_thinking: Make) -> None:
-    harmony = Tokenizer(tiny_thinking(GPT_OSS))
+def test_what_a_model_cannot_do_is_refused(tokenizer_of: TokenizerOf) -> None:
+    harmony = tokenizer_of(GPT_OSS)
     with pytest.raises(ChatTemplateError, match="always thinks before it answers"):
         harmony.prompt(HI, thinking=False)
     assert shown(harmony, HI, effort="low").startswith("Reasoning: low")
-    plain = Tokenizer(tiny_thinking(PLAIN))
+    plain = tokenizer_of(PLAIN)
     assert plain.prompt(HI, thinking=False) == plain.prompt(HI)
     with pytest.raises(ChatTemplateError, match="has no switch for thinking"):
         plain.prompt(HI, thinking=True)
 
 
-def test_quoted_marks_stay_text_in_prompts(tiny_thinking: Make) -> None:
+def test_quoted_marks_stay_text_in_prompts(tokenizer_of: TokenizerOf) -> None:
     quoted = "Write <think>\nand then\n</think>\nto close it, or <|channel>thought\nx<channel|>."
     messages = [Message("user", "How?"), Message("assistant", quoted, thinking="They ask </think> oddly"), *HI]
     for template in ALL.values():
-        tokenizer = Tokenizer(tiny_thinking(template))
+        tokenizer = tokenizer_of(template)
         ids, text = tokenizer.prompt(messages), shown(tokenizer, messages)
         assert quoted in text
         assert "They ask" not in text  # earlier thoughts are left out
@@ -159,16 +167,16 @@ def test_quoted_marks_stay_text_in_prompts(tiny_thinking: Make) -> None:
         assert sum(id_ in marks for id_ in ids) == sum(id_ in marks for id_ in hints)
 
 
-def test_thinking_of_a_turn_goes_to_the_template_apart(tiny_thinking: Make) -> None:
-    tokenizer = Tokenizer(tiny_thinking(QWEN3))
+def test_thinking_of_a_turn_goes_to_the_template_apart(tokenizer_of: TokenizerOf) -> None:
+    tokenizer = tokenizer_of(QWEN3)
     call = Message("assistant", "", (Call("look", "{}"),), thinking="I look.")
     ids = tokenizer.prompt([*HI, call], add_generation_prompt=False)
     assert "<think>\nI look.\n</think>" in tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("template", [QWEN3, QWEN36])
-def test_answer_is_continued_where_it_was(tiny_thinking: Make, template: str) -> None:
-    tokenizer = Tokenizer(tiny_thinking(template))
+def test_answer_is_continued_where_it_was(tokenizer_of: TokenizerOf, template: str) -> None:
+    tokenizer = tokenizer_of(template)
     thinking = shown(tokenizer, [*HI, Message("assistant", "", thinking="Well")])
     assert thinking.endswith("assistant\n<think>\nWell")
     both = shown(tokenizer, [*HI, Message("assistant", "It is", thinking="Well")])
@@ -178,8 +186,8 @@ def test_answer_is_continued_where_it_was(tiny_thinking: Make, template: str) ->
     assert plain.count("<think>") == plain.count("</think>")
 
 
-def test_continued_section_keeps_its_white_space(tiny_thinking: Make) -> None:
-    tokenizer = Tokenizer(tiny_thinking(QWEN36))
+def test_continued_section_keeps_its_white_space(tokenizer_of: TokenizerOf) -> None:
+    tokenizer = tokenizer_of(QWEN36)
     assert tokenizer.thinking
     begun = (*HI, Message("assistant", "", thinking="Well"))
     for messages, expected in ((begun, (" now", "")), (HI, ("now", ""))):
@@ -187,8 +195,8 @@ def test_continued_section_keeps_its_white_space(tiny_thinking: Make) -> None:
         assert reader.push(" now") == expected
 
 
-def test_continued_answer_quotes_marks(tiny_thinking: Make) -> None:
-    tokens = Tokenizer(tiny_thinking(QWEN3)).thinking
+def test_continued_answer_quotes_marks(tokenizer_of: TokenizerOf) -> None:
+    tokens = tokenizer_of(QWEN3).thinking
     assert tokens
     for last, expected in ((Message("assistant", "Tags:"), ("", " <think>\nx")), (HI[0], ("x", ""))):
         reader = tokens.reader_of((*HI, last), [])
@@ -257,8 +265,8 @@ def test_answer_without_thinking(thinker: LocalEngine) -> None:
     assert finish.stats.thinking_tokens == 0
 
 
-def test_answer_cut_inside_a_mark_shows_none_of_it(tiny_thinking: Make) -> None:
-    tokens = Tokenizer(tiny_thinking(GPT_OSS)).thinking
+def test_answer_cut_inside_a_mark_shows_none_of_it(tokenizer_of: TokenizerOf) -> None:
+    tokens = tokenizer_of(GPT_OSS).thinking
     assert tokens
     for is_open, ids in ((False, tokens.begin_ids), (True, tokens.end_ids)):
         for count in range(1, len(ids)):
@@ -289,9 +297,9 @@ FINAL = "<|channel|>final<|message|>"
     ],
 )
 def test_answer_with_channels_is_thinking_text_and_calls(
-    tiny_thinking: Make, written: str, thinking: str, text: str, size: int
+    tokenizer_of: TokenizerOf, written: str, thinking: str, text: str, size: int
 ) -> None:
-    tokenizer = Tokenizer(tiny_thinking(FAMILIES["gpt-oss"]))
+    tokenizer = tokenizer_of(FAMILIES["gpt-oss"])
     request = ConversationRequest(HI, tools=Tools((LOOK,)))
     answer_text = AnswerText.of(request, tokenizer, tokenizer.prompt_of(request, 10_000))
     ids = tokenizer.raw_prompt(written, add_special=False)
