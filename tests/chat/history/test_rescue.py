@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -28,11 +29,19 @@ _chance = random.Random(7)
 Content = dict[str, tuple[Chat, Conversation]]
 
 
-@pytest.fixture
-def content(folder: Path) -> Content:
-    """A history of fifty chats, some with long messages, by id."""
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Content]:
+    """The folder and the content of a history of fifty chats, some with long messages; copy it before altering."""
+    folder = tmp_path_factory.mktemp("whole") / "chats"
     with closing(open_store(folder)) as store:
-        return _fill(store)
+        return folder, _fill(store)
+
+
+@pytest.fixture
+def content(folder: Path, whole: tuple[Path, Content]) -> Content:
+    """The content of a history like `whole`, by id."""
+    shutil.copytree(whole[0], folder, dirs_exist_ok=True)
+    return whole[1]
 
 
 def _fill(store: Store) -> Content:
