@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from tests.source.source_tree import ROOT, modules
+from tests.source.source_tree import ROOT, Module, modules
 
 PAGE = ROOT / "app/docs/diagrams.md"
 INTRODUCTION = """\
@@ -60,6 +59,7 @@ Answer.follow --generate--> SharedEngine.generate --QueuedRequest--> Host._write
 QueuedRequest.write --generate--> LocalEngine.generate --decode--> LocalEngine._decode --run--> Decoder.run
 LocalEngine._decode --sequence--> AnswerWriter.sequence
 """
+IMPORT = re.compile(r"^ *((?:from|import) headstart(?:[^(\n]*\([^)]*\)|.*))", re.MULTILINE)
 LINK = re.compile(r"\s*--(\w+)-->\s*")  # a line of a walk: NAME --WORD--> NAME --WORD--> NAME
 
 Node = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -83,9 +83,8 @@ def page() -> str:
 def rooms() -> list[str]:
     """Return the arrows between the parts of both packages, without those that follow from others."""
     imported: dict[str, set[str]] = {}
-    for name, _, tree in sources():
-        room = _room(name)
-        imported.setdefault(room, set()).update(map(_room, _imports(tree)))
+    for module in sources():
+        imported.setdefault(_room(module.name), set()).update(map(_room, _imports(module.text)))
     for room, others in imported.items():
         others.intersection_update(imported.keys() - {room, "headstart"})  # the package itself has the version alone
     reached = {room: set[str]() for room in imported}
@@ -103,19 +102,19 @@ def rooms() -> list[str]:
     ]
 
 
-@cache
-def sources() -> tuple[tuple[str, Path, ast.Module], ...]:
-    """Return name, path and syntax tree of each file of both packages."""
-    found = [*modules("headstart"), *modules("headstart_export")]
-    return tuple((module.name, module.path, module.tree) for module in found)
+def sources() -> Iterator[Module]:
+    """Yield each file of both packages. To parse them all takes seconds."""
+    yield from modules("headstart")
+    yield from modules("headstart_export")
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
+def _imports(text: str) -> Iterator[str]:
     """Yield the dotted names of our own modules that a file imports."""
-    for node in ast.walk(tree):
+    for statement in IMPORT.findall(text):
+        (node,) = ast.parse(statement).body
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("headstart"))
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("headstart"):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
@@ -143,9 +142,10 @@ def flowchart_of(text: str) -> str:
 def definition(name: str) -> Definition:
     """Find a class, a function or a method. Raises AssertionError if it is not there exactly once."""
     found = [
-        Definition(name, path.relative_to(ROOT).as_posix().removeprefix("app/headstart/"), _words(node))
-        for _, path, tree in sources()
-        for each, node in _named(tree)
+        Definition(name, module.path.relative_to(ROOT).as_posix().removeprefix("app/headstart/"), _words(node))
+        for module in sources()
+        if all(re.search(rf"(class|def) {part}\b", module.text) for part in name.split("."))
+        for each, node in _named(module.tree)
         if each == name
     ]
     assert len(found) == 1, f"{name} is defined {len(found)} times: {[each.path for each in found]}"
@@ -168,10 +168,17 @@ def _words(tree: ast.AST) -> frozenset[str]:
 
 
 @cache
-def statements() -> tuple[frozenset[str], ...]:
+def statements(module: Module) -> tuple[frozenset[str], ...]:
     """Return the words of each call and of each assignment: they connect signals, and pass functions on."""
-    return tuple(
-        _words(node) for _, _, tree in sources() for node in ast.walk(tree) if isinstance(node, ast.Expr | ast.Assign)
+    return tuple(_words(node) for node in ast.walk(module.tree) if isinstance(node, ast.Expr | ast.Assign))
+
+
+def _in_one_statement(*words: str) -> bool:
+    return any(
+        statement.issuperset(words)
+        for module in sources()
+        if all(word in module.text for word in words)
+        for statement in statements(module)
     )
 
 
@@ -180,7 +187,7 @@ def _is_shared(word: str, first: Definition, second: Definition) -> bool:
 
     def knows(end: Definition) -> bool:
         own = _bare(end.name.rpartition(".")[2])
-        return word == own or word in end.words or any(word in words and own in words for words in statements())
+        return word == own or word in end.words or _in_one_statement(word, own)
 
     return knows(first) and knows(second)
 
