@@ -1,6 +1,7 @@
 """A model without weights: logits are a fixed function of the last tokens, so texts can be checked exactly."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -29,7 +30,6 @@ class ToyRunner:
         self._seed = seed
         self._blur = blur
         self._tokens: list[int] = []
-        self._rows: dict[tuple[int, ...], Logits] = {}
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -71,12 +71,14 @@ class ToyRunner:
 
     def row(self, prefix: Sequence[int]) -> Logits:
         """Return the logits after `prefix`: [vocabulary]."""
-        key = tuple(prefix[-_MEMORY:])
-        if key not in self._rows:
-            exact = np.random.default_rng([self._seed, *key]).normal(0.0, 2.0, self.vocabulary)
-            noise = np.random.default_rng([self._seed + 1, 77, *key]).normal(0.0, 1.0, self.vocabulary)
-            self._rows[key] = (exact + self._blur * noise).astype(np.float32)
-        return self._rows[key].copy()
+        return _row(self.vocabulary, self._seed, self._blur, tuple(prefix[-_MEMORY:])).copy()
+
+
+@cache
+def _row(vocabulary: int, seed: int, blur: float, last: tuple[int, ...]) -> Logits:
+    exact = np.random.default_rng([seed, *last]).normal(0.0, 2.0, vocabulary)
+    noise = np.random.default_rng([seed + 1, 77, *last]).normal(0.0, 1.0, vocabulary)
+    return (exact + blur * noise).astype(np.float32)
 
 
 class BranchingToy(ToyRunner):
