@@ -82,13 +82,10 @@ def test_token_has_the_same_bits_among_any_number_of_tokens_and_threads(
     x = activations(random, max(TOKENS), cols)
     for isa in each_isa(kernels):
         alone = np.concatenate([product(kernels, matrix, rows, x[i : i + 1]) for i in range(len(x))])
-        for tokens in TOKENS:
-            for threads in (1, 2, 3):
-                assert same_bits(product(kernels, matrix, rows, x[:tokens], threads), alone[:tokens]), (
-                    isa,
-                    tokens,
-                    threads,
-                )
+        for place, tokens in enumerate(TOKENS):
+            for threads in (1, 2 + place // 2 % 2):
+                found = product(kernels, matrix, rows, x[:tokens], threads)
+                assert same_bits(found, alone[:tokens]), (isa, tokens, threads)
 
 
 @pytest.mark.parametrize(("format_", "group", "zeros"), FORMS)
