@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: isolation from the user's data, tiny models, real models."""
 
 import dataclasses
+import gc
 import hashlib
 import importlib.metadata
 import json
@@ -84,6 +85,17 @@ def pytest_configure() -> None:
     if worker and hasattr(os, "sched_setaffinity"):
         processors = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {processors[int(worker.removeprefix("gw")) % len(processors)]})
+
+
+def pytest_collection() -> None:
+    """Pause the garbage collector: modules and tests stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Resume the garbage collector, and keep it from visiting again and again what stays."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
