@@ -21,8 +21,6 @@ from headstart.cli.options import writable_file
 from headstart.cli.recognition import find_recognize
 from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, AudioError, BrokenModelError, HeadstartError, SettingsError
-from headstart.server import openapi
-from headstart.tools import clock
 
 
 def commands() -> CommandGroup:
@@ -57,6 +55,8 @@ class ClockFlags:
 
 def run_clock(arguments: ClockFlags, _load: Load) -> int:  # noqa: ARG001 - declares the flags
     """Run the example of an MCP server until its input is closed. Return the exit code."""
+    from headstart.tools import clock
+
     clock.main()
     return 0
 
@@ -93,6 +93,8 @@ def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
 
 def write_fields(arguments: ReferenceFlags, _load: Load) -> int:
     """Print the page of the fields of requests, or write it. Return the exit code."""
+    from headstart.server import openapi
+
     return _write(openapi.page(), arguments)
 
 
