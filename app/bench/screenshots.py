@@ -69,7 +69,7 @@ def models(showcase: Showcase, take: _Take) -> None:
 def bench(showcase: Showcase, take: _Take) -> None:
     """Take the last benchmark."""
     _measure(showcase)
-    area = showcase.program.window.bench.findChild(QScrollArea)
+    area = showcase.program.bench.page.findChild(QScrollArea)
     assert area
     area.verticalScrollBar().setValue(area.verticalScrollBar().maximum() // 2)
     take("benchmark")
@@ -187,7 +187,7 @@ def _press(showcase: Showcase, *commands: str) -> None:
 def _measure(showcase: Showcase) -> None:
     """Run a small benchmark to its end."""
     _press(showcase, "bench")
-    page = showcase.program.window.bench
+    page = showcase.program.bench.page
     page.form.extent.setCurrentIndex(1)
     page.form.prompts.setValue(SIZE.prompts)
     page.form.tokens.setValue(SIZE.tokens)
@@ -200,7 +200,7 @@ def _measure(showcase: Showcase) -> None:
 def _tune(showcase: Showcase) -> None:
     """Tune, and wait until the tuned model is loaded."""
     _press(showcase, "tune")
-    page = showcase.program.window.tune
+    page = showcase.program.tune.page
     page.start.click()
     showcase.settle(lambda: not showcase.program.loader.occupation and showcase.program.loader.is_ready)
 
@@ -208,7 +208,7 @@ def _tune(showcase: Showcase) -> None:
 def _race(showcase: Showcase) -> None:
     """Race both lanes, and play their replay to the end."""
     _press(showcase, "race")
-    page = showcase.program.window.race
+    page = showcase.program.race.page
     page.start.click()
     showcase.settle(lambda: not showcase.program.loader.occupation)
     page.stop.click()  # the replay: to its end

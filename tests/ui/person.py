@@ -10,6 +10,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
 from headstart.ui.transcript.message import MessageContent
+from headstart.ui.widgets.layouts import Page
 from tests.waiting import PATIENCE
 
 WAIT = int(1000 * PATIENCE)
@@ -98,6 +99,17 @@ def press(part: QWidget, name: str) -> None:
     found = button(part, name)
     assert not found.isHidden()
     found.click()
+
+
+def open_pages(app: Program) -> list[Page]:
+    """Open every page except the chat, and return them."""
+    opened = []
+    for name in ("models", "race", "bench", "tune", "server"):
+        app.window.actions_by_name[name].trigger()
+        page = app.window.pages.currentWidget()
+        assert isinstance(page, Page)
+        opened.append(page)
+    return opened
 
 
 def cells(table: QTreeWidget) -> list[list[str]]:

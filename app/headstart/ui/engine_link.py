@@ -92,6 +92,7 @@ class EngineLink(QObject):
         self._ahead: ReadAhead | None = None  # the last one, unless another order came after it
         self._is_read = False  # whether it was read to its end
         self._recalled: int | None = None  # ticket of the latest `recall` or `forget`
+        self.tpot_ms: float | None = None  # of the last answer, once one was measured
         self._steps: list[Step] = []
         self._reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self._step_timer = QTimer(self, singleShot=True, interval=_SHOWN_MS)
@@ -324,6 +325,7 @@ class EngineLink(QObject):
                 self.prefill.emit(generation, progress)
             case Finished(generation, finish):
                 self._end_answer()
+                self.tpot_ms = finish.stats.tpot_ms or self.tpot_ms
                 self.finished.emit(generation, finish)
             case _ if isinstance(report, ServerReport):
                 self.served.emit(report)

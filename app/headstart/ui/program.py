@@ -4,7 +4,7 @@ import gc
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
@@ -32,12 +32,17 @@ from headstart.ui.folders.folders_controller import FindEmbedder, FoldersControl
 from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.local_server.server_controller import ServerController
+from headstart.ui.local_server.server_page import ServerPage
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.performance.benchmark_controller import BenchmarkController
+from headstart.ui.performance.benchmark_page import BenchmarkPage
+from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_controller import RaceController
+from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_controller import TuningController
+from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, SidebarContent, TagsController
@@ -139,12 +144,9 @@ class Program(QObject):
         make_link = partial(EngineLink, self._engine.command)  # for another engine
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
-        self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
+        self._jobs: list[EngineJob] = []  # those whose pages were opened
         self.panel = SettingsController(self.window.panel.forms, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
-        self.bench = BenchmarkController(self.window.bench, self.loader, self._chat_settings, self)
-        self.tune = TuningController(self.window.tune, self.loader, self._chat_settings, self)
-        self.server = ServerController(self.window.server, self.loader, self._chat_settings, self)
         self.prompts = PromptsController(self.window.chat, self)
         self.commands = WindowCommands(
             self.window, store, self.chats, self.chat_controller, self.settings, self.undo_stack
@@ -161,7 +163,41 @@ class Program(QObject):
         self.read_aloud = ReadAloudController(self.window.chat, self.settings, self)
         self._connect_chats()
         self._connect_folders()
+        self._connect_pages()
         self._connect_rest()
+
+    @cached_property
+    def race(self) -> RaceController:
+        """The race, made with its page when that is first opened, as the other jobs and the server are."""
+        race = RaceController(RacePage(self.window), self.loader, self._chat_settings, self)
+        self.motion.changed.connect(race.set_still)
+        race.set_still(self.motion.is_reduced)
+        self._add_job(race)
+        return race
+
+    @cached_property
+    def bench(self) -> BenchmarkController:
+        bench = BenchmarkController(BenchmarkPage(self.window), self.loader, self._chat_settings, self)
+        self._add_job(bench)
+        return bench
+
+    @cached_property
+    def tune(self) -> TuningController:
+        tune = TuningController(TuningPage(self.window), self.loader, self._chat_settings, self)
+        self._add_job(tune)
+        return tune
+
+    @cached_property
+    def server(self) -> ServerController:
+        server = ServerController(ServerPage(self.window), self.loader, self._chat_settings, self)
+        self.window.add_page(server.page)
+        server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
+        self.settings.changed.connect(server.follow)
+        return server
+
+    def _add_job(self, job: EngineJob) -> None:
+        self.window.add_page(job.page)
+        self._jobs.append(job)
 
     def start(self) -> None:
         """Show the chats and load the model."""
@@ -251,9 +287,8 @@ class Program(QObject):
         self.choices.close()
         self.model_in_use.close()
         self.models.close()
-        self.race.close()
-        self.bench.close()
-        self.tune.close()
+        for job in self._jobs:
+            job.close()
         self.loader.close()
         self.link.close()
         self.chats.delete_outdated_caches()
@@ -317,6 +352,14 @@ class Program(QObject):
         """Return whether a model writes."""
         return self.link.generation is not None
 
+    def _connect_pages(self) -> None:
+        """Open pages by their commands, and make those that were not opened before."""
+        commands = self.window.actions_by_name
+        commands["race"].triggered.connect(lambda: self.window.show_page(self.race.page))
+        commands["bench"].triggered.connect(lambda: self.window.show_page(self.bench.page))
+        commands["tune"].triggered.connect(lambda: self.window.show_page(self.tune.page))
+        commands["server"].triggered.connect(lambda: self.window.show_page(self.server.page))
+
     def _connect_rest(self) -> None:
         self.chats.destroyed_chats.connect(lambda _: self.maintenance.erase())
         self.maintenance.error_occurred.connect(self.chat_controller.show_error)  # chats are shown on a full disk, too
@@ -325,9 +368,8 @@ class Program(QObject):
         self.settings.changed.connect(self.attention.set_settings)
         self.settings.changed.connect(self.quick.follow)
         self.settings.changed.connect(self.motion.set_settings)
-        for part in (self.window, self.race):
-            self.motion.changed.connect(part.set_still)
-            part.set_still(self.motion.is_reduced)
+        self.motion.changed.connect(self.window.set_still)
+        self.window.set_still(self.motion.is_reduced)
         self.attention.chat_requested.connect(self._on_chat_requested)
         self.quick.chat_requested.connect(self._on_chat_requested)
         title = self.tr("The export has ended")
@@ -352,8 +394,6 @@ class Program(QObject):
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
         self.tools.changed.connect(self.read_ahead.schedule)
         self.tools.changed.connect(self.chat_controller.composing.recount)
-        self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
-        self.settings.changed.connect(self.server.follow)
         self.window.actions_by_name["dictate"].triggered.connect(self.dictation.toggle)
         for over in (self.dictation.begun, self.chats.opened):
             over.connect(lambda *_: self.window.chat.notice.retract(Cause.DICTATION))

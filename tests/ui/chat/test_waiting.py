@@ -176,12 +176,12 @@ def test_verification_shows_the_step_of_loading(
 
 def test_local_server_shows_the_seconds_of_loading(qtbot: QtBot, app: Program) -> None:
     app.loader.unload()
-    app.window.show_page(app.window.server)
-    app.window.server.card.switch.click()
+    app.window.show_page(app.server.page)
+    app.server.page.card.switch.click()
     qtbot.waitUntil(
         lambda: app.server.state is ServerState.STARTING and bool(re.search(r" · \d+ s", app.server.sentence)),
         timeout=WAIT,
     )
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
-    app.window.server.card.switch.click()
+    app.server.page.card.switch.click()
     qtbot.waitUntil(lambda: app.server.state is ServerState.OFF, timeout=WAIT)

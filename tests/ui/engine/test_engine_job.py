@@ -27,10 +27,10 @@ def begin_long(qtbot: QtBot, app: Program, name: str) -> JobPage:
     """Start a job that takes longer than its test."""
     app.window.activateWindow()
     page = show(app, name)
-    app.window.race.form.prompt.setPlainText("toy: words 400")
-    app.window.bench.form.extent.setCurrentIndex(1)
-    app.window.bench.form.tokens.setValue(24)
-    app.window.bench.form.repeats.setValue(9)
+    app.race.page.form.prompt.setPlainText("toy: words 400")
+    app.bench.page.form.extent.setCurrentIndex(1)
+    app.bench.page.form.tokens.setValue(24)
+    app.bench.page.form.repeats.setValue(9)
     page.start.setFocus()
     page.start.click()
     begun = {"race": "one token at a time", "bench": "of 180 answers", "tune": "against"}[name]

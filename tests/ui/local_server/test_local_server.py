@@ -33,7 +33,7 @@ def app(qtbot: QtBot, open_program: Open, headstart_home: Path) -> Program:
     write_model(headstart_home / "models" / "smol")
     program = open_program(pace=0.01, find=installed_model)
     program.settings.change(server_port=free_port())
-    program.window.show_page(program.window.server)
+    program.window.show_page(program.server.page)
     return program
 
 
@@ -55,7 +55,7 @@ def refuses(port: int) -> bool:
 
 def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
     """Toggle by keyboard until the switch is in this state."""
-    QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
+    QTest.keyClick(app.server.page.card.switch, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: app.server.state is wanted, timeout=WAIT)
 
 
@@ -72,7 +72,7 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
 
 def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
     """Send a request in a thread, as the window must not wait."""
-    task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, text), app)
+    task = BackgroundTask(lambda _: post(app.server.page.address.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()
     assert done.args
@@ -81,12 +81,12 @@ def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, st
 
 
 def rows(app: Program) -> list[list[str]]:
-    return cells(app.window.server.requests.table)
+    return cells(app.server.page.requests.table)
 
 
 @pytest.mark.slow
 def test_local_server_is_off_by_default(qtbot: QtBot, app: Program) -> None:
-    page = app.window.server
+    page = app.server.page
     assert app.server.state is ServerState.OFF
     assert not page.card.switch.isChecked()
     assert not paths.server_key().exists()
@@ -114,7 +114,7 @@ def test_local_server_is_off_by_default(qtbot: QtBot, app: Program) -> None:
 @pytest.mark.slow
 def test_copied_command_asks_the_server(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    address = app.window.server.address
+    address = app.server.page.address
     for line, start in ((address.url, "http://"), (address.key, "hs-"), (address.curl, "curl http://")):
         press(line, "Copy")
         assert QGuiApplication.clipboard().text() == line.text
@@ -126,11 +126,11 @@ def test_copied_command_asks_the_server(qtbot: QtBot, app: Program) -> None:
 @pytest.mark.slow
 def test_local_server_shows_activity_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    key = app.window.server.address.key.text
-    task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "toy: words 2000"), app)
+    key = app.server.page.address.key.text
+    task = BackgroundTask(lambda _: post(app.server.page.address.url.text, key, "toy: words 2000"), app)
     task.start()
     qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
-    assert "being answered" in words(app.window.server.card)
+    assert "being answered" in words(app.server.page.card)
     app.window.close()
     qtbot.waitUntil(lambda: refuses(app.settings.now.server_port), timeout=WAIT)
     task.cancel()
@@ -141,11 +141,11 @@ def test_server_key_is_shown_once(
     qtbot: QtBot, app: Program, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch(qtbot, app, ServerState.READY)
-    first = app.window.server.address.key.text
+    first = app.server.page.address.key.text
     app.window.close()
     again = open_program(find=installed_model)
-    again.window.show_page(again.window.server)
-    address = again.window.server.address
+    again.window.show_page(again.server.page)
+    address = again.server.page.address
     assert address.key.text == ""
     assert "was shown when it was made" in words(address)
     assert "Bearer KEY" in address.curl.text
@@ -163,7 +163,7 @@ def test_server_key_is_shown_once(
 
 @pytest.mark.slow
 def test_taken_port_is_reported(qtbot: QtBot, app: Program) -> None:
-    page = app.window.server
+    page = app.server.page
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -182,16 +182,16 @@ def test_load_error_is_shown_on_the_server_page(qtbot: QtBot, app: Program, head
     write_model(headstart_home / "models" / "broken")
     app.settings.change(model="broken")
     switch(qtbot, app, ServerState.FAILED)
-    assert "is no model" in words(app.window.server.card)
+    assert "is no model" in words(app.server.page.card)
 
 
 def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    key, engine = app.window.server.address.key.text, app.link.pid
+    key, engine = app.server.page.address.key.text, app.link.pid
     session = app.chat_controller.session
     session.ask("toy: words 600")
     qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
-    waiting = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "Hi"), app)
+    waiting = BackgroundTask(lambda _: post(app.server.page.address.url.text, key, "Hi"), app)
     with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
         waiting.start()
         qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
@@ -208,15 +208,15 @@ def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
 
 def test_local_server_returns_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     switch(qtbot, app, ServerState.READY)
-    key, url = app.window.server.address.key.text, app.window.server.address.url.text
+    key, url = app.server.page.address.key.text, app.server.page.address.url.text
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
     app.settings.change(model="other")
     app.loader.require(app.settings.now)
     assert app.server.state is ServerState.STARTING
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
-    assert app.window.server.address.url.text == url
-    assert "Model: other" in words(app.window.server.card)
+    assert app.server.page.address.url.text == url
+    assert "Model: other" in words(app.server.page.card)
     assert ask(qtbot, app, key)[0] == 404, "it is asked for the model of before"
 
 
@@ -224,7 +224,7 @@ def test_local_server_ends_with_unload(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     app.loader.unload()
     assert app.server.state is ServerState.FAILED
-    assert "The model was unloaded" in words(app.window.server.card)
+    assert "The model was unloaded" in words(app.server.page.card)
     switch(qtbot, app, ServerState.READY)
 
 
@@ -235,13 +235,13 @@ def test_local_server_returns_after_a_crash(qtbot: QtBot, app: Program) -> None:
     psutil.Process(app.link.pid).kill()
     qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING, timeout=WAIT)
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
-    assert ask(qtbot, app, app.window.server.address.key.text)[0] == 200
+    assert ask(qtbot, app, app.server.page.address.key.text)[0] == 200
 
 
 def test_remote_model_is_not_served(qtbot: QtBot, app: Program) -> None:
     app.settings.change(model="remote:office")
     app.server.show()
-    assert "is on another computer" in words(app.window.server.card)
+    assert "is on another computer" in words(app.server.page.card)
     switch(qtbot, app, ServerState.FAILED)
 
 
@@ -251,16 +251,16 @@ def test_another_model_is_served_after_the_next_start(qtbot: QtBot, app: Program
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
     app.settings.change(model="other")
-    assert "Model: smol" in words(app.window.server.card)
-    assert "switch off and on" in words(app.window.server.card)
+    assert "Model: smol" in words(app.server.page.card)
+    assert "switch off and on" in words(app.server.page.card)
     switch(qtbot, app, ServerState.OFF)
-    assert "Model: other" in words(app.window.server.card)
+    assert "Model: other" in words(app.server.page.card)
 
 
 def test_server_page_is_reached_from_the_menu(app: Program) -> None:
     app.window.show_page(app.window.chat)
     app.window.actions_by_name["server"].trigger()
-    assert app.window.pages.currentWidget() is app.window.server
+    assert app.window.pages.currentWidget() is app.server.page
     app.window.show_page(app.window.models)
     press(app.window.models.serve, "Local server…")
-    assert app.window.pages.currentWidget() is app.window.server
+    assert app.window.pages.currentWidget() is app.server.page

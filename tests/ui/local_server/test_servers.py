@@ -43,7 +43,7 @@ def answer_box(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
 
 
 def test_message_stands_below_the_pressed_button(qtbot: QtBot, app: Program) -> None:
-    page, job = app.window.models, app.window.bench
+    page, job = app.window.models, app.bench.page
     app.window.actions_by_name["models"].trigger()
     fill(page, "office", "http://10.0.0.7:8000")
     form, added = page.servers.form, card(app, "office")

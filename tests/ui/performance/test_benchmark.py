@@ -39,7 +39,7 @@ Open = Callable[..., Program]
 def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchmarkPage:
     """Open the page, choose the size, and press the button."""
     app.window.actions_by_name["bench"].trigger()
-    page = app.window.bench
+    page = app.bench.page
     page.form.extent.setCurrentIndex(1)
     page.form.tokens.setValue(tokens)
     page.form.repeats.setValue(repeats)
@@ -53,7 +53,7 @@ def end(qtbot: QtBot, app: Program) -> None:
 
 def test_benchmark_page_describes_the_first_run(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["bench"].trigger()
-    page = app.window.bench
+    page = app.bench.page
     assert not page._empty.isHidden()
     assert page.report.isHidden()
     assert page.form.extent.currentText() == "Quick (2 minutes)"
@@ -75,7 +75,7 @@ def test_benchmark_page_describes_the_first_run(qtbot: QtBot, app: Program) -> N
 def test_kinds_and_contestants_can_be_chosen(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     app.window.actions_by_name["bench"].trigger()
-    page = app.window.bench
+    page = app.bench.page
     page.form.extent.setCurrentIndex(1)
     page.form.peer.setChecked(False)
     for kind in ("edit", "explanation", "summary", "story"):
@@ -144,7 +144,7 @@ def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) ->
 def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.002)
     app.window.actions_by_name["bench"].trigger()
-    page = app.window.bench
+    page = app.bench.page
     page.start.click()
     end(qtbot, app)
     assert page.report._headline.text().endswith("as fast as without speed-up")
@@ -154,7 +154,7 @@ def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> No
 
 @pytest.mark.parametrize(("ms", "kinds", "tokens"), [(1.0, 2, 160), (400.0, 2, 31), (1000.0, 1, 24), (9000.0, 1, 16)])
 def test_quick_benchmark_fits_the_speed_of_the_model(app: Program, ms: float, kinds: int, tokens: int) -> None:
-    form = app.window.bench.form
+    form = app.bench.page.form
     form.ms_per_token = ms
     size = form.bench_size()
     assert (len(size.kinds), size.tokens, size.repeats, size.with_peer) == (kinds, tokens, 1, False)
@@ -167,9 +167,9 @@ def test_last_benchmark_is_shown_after_a_restart(qtbot: QtBot, open_program: Ope
     before, when = cells(page.report.table), page.report._machine.text()
     again = open_program()
     again.window.actions_by_name["bench"].trigger()
-    assert cells(again.window.bench.report.table) == before
-    assert again.window.bench.report._machine.text() == when
-    assert "last measured" in again.window.bench.form._extent.text()
+    assert cells(again.bench.page.report.table) == before
+    assert again.bench.page.report._machine.text() == when
+    assert "last measured" in again.bench.page.form._extent.text()
 
 
 def test_cancelled_benchmark_keeps_the_last_result(qtbot: QtBot, open_program: Open) -> None:

@@ -32,7 +32,7 @@ Open = Callable[..., Program]
 def start(app: Program, prompt: str = "toy: words 40") -> RacePage:
     """Open the page and press its button."""
     app.window.actions_by_name["race"].trigger()
-    page = app.window.race
+    page = app.race.page
     page.form.prompt.setPlainText(prompt)
     page.start.click()
     return page
@@ -118,8 +118,8 @@ def test_faster_run_without_speedup_counts(qtbot: QtBot, open_program: Open) -> 
 
 def test_typing_replaces_the_example(app: Program) -> None:
     app.window.actions_by_name["race"].trigger()
-    QTest.keyClicks(app.window.race.form.prompt, "my own words")
-    assert app.window.race.form.prompt.toPlainText() == "my own words"
+    QTest.keyClicks(app.race.page.form.prompt, "my own words")
+    assert app.race.page.form.prompt.toPlainText() == "my own words"
 
 
 def test_lane_stays_at_the_end_of_its_text_unless_it_is_scrolled(qtbot: QtBot) -> None:
@@ -143,7 +143,7 @@ def test_lane_stays_at_the_end_of_its_text_unless_it_is_scrolled(qtbot: QtBot) -
 @pytest.mark.parametrize("keys", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier])
 def test_enter_starts_the_race(qtbot: QtBot, app: Program, keys: Qt.KeyboardModifier) -> None:
     app.window.actions_by_name["race"].trigger()
-    form = app.window.race.form
+    form = app.race.page.form
     form.examples.setCurrentIndex(2)
     form.examples.activated.emit(2)
     assert "hash table" in form.prompt.toPlainText()
@@ -153,7 +153,7 @@ def test_enter_starts_the_race(qtbot: QtBot, app: Program, keys: Qt.KeyboardModi
     assert form.prompt.toPlainText().count("\n") == lines + 1
     QTest.keyClick(form.prompt, Qt.Key.Key_Return, keys)
     assert app.loader.occupation
-    end(qtbot, app.window.race)
+    end(qtbot, app.race.page)
 
 
 def test_race_needs_a_prompt_and_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:

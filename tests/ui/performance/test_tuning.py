@@ -26,8 +26,8 @@ Opened = Callable[..., Program]
 def go(app: Program) -> TuningPage:
     """Open the page and press its button."""
     app.window.actions_by_name["tune"].trigger()
-    app.window.tune.start.click()
-    return app.window.tune
+    app.tune.page.start.click()
+    return app.tune.page
 
 
 def end(qtbot: QtBot, app: Program) -> None:
@@ -37,7 +37,7 @@ def end(qtbot: QtBot, app: Program) -> None:
 
 def test_tuning_page_describes_the_first_run(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["tune"].trigger()
-    page = app.window.tune
+    page = app.tune.page
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
     assert "1. toy: in other precisions" in page._plan.text()
@@ -68,7 +68,7 @@ def test_tuning_is_shown_after_a_restart_until_forgotten(qtbot: QtBot, open_prog
     end(qtbot, app)
     again = open_program()
     again.window.actions_by_name["tune"].trigger()
-    page = again.window.tune
+    page = again.tune.page
     qtbot.waitUntil(lambda: len(page.report.tables()) == 2, timeout=WAIT)
     with qtbot.waitSignal(again.link.loaded, timeout=WAIT):  # without what was found
         press(page, "Forget")
@@ -94,7 +94,7 @@ def test_chosen_settings_are_not_tuned(qtbot: QtBot, open_program: Opened) -> No
 
     app = open_program(find=find)
     app.window.actions_by_name["tune"].trigger()
-    said = app.window.tune._plan.text()
+    said = app.tune.page._plan.text()
     assert "settings name GPU" in said
     assert "draft model" in said
     assert "other installed draft models" not in said

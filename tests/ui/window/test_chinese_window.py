@@ -27,7 +27,7 @@ from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.window.dialogs import CommandPalette
 from tests.ui import reach
 from tests.ui.conftest import Speak
-from tests.ui.person import ask
+from tests.ui.person import ask, open_pages
 
 Open = Callable[..., Program]
 
@@ -58,9 +58,7 @@ def pages(app: Program) -> Iterator[QWidget]:
     """Yield every page with all its parts shown."""
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
-    for index in range(app.window.pages.count()):
-        page = app.window.pages.widget(index)
-        assert page
+    for page in (app.window.chat, *open_pages(app)):
         app.window.show_page(page)
         QApplication.processEvents()
         yield page

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
 from tests.ui import reach
-from tests.ui.person import WAIT, ask, texts
+from tests.ui.person import WAIT, ask, open_pages, texts
 
 CTRL, SHIFT, NONE = (
     Qt.KeyboardModifier.ControlModifier,
@@ -77,9 +77,7 @@ def test_no_key_acts_in_a_box_of_a_page(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["find"].trigger()
     app.window.actions_by_name["panel"].setChecked(True)
     found = set[str]()
-    for index in range(app.window.pages.count()):
-        page = app.window.pages.widget(index)
-        assert page
+    for page in (app.window.chat, *open_pages(app)):
         app.window.show_page(page)
         QApplication.processEvents()
         for box in _boxes(app.window):

@@ -26,7 +26,7 @@ from headstart.ui.window.dialogs import CommandPalette
 from tests.stand_ins.model_folders import write_model
 from tests.ui import reach
 from tests.ui.models.test_models import exporter
-from tests.ui.person import WAIT, ask, begin, shown
+from tests.ui.person import WAIT, ask, begin, open_pages, shown
 
 DIALOGS = ("preferences", "about", "palette")
 
@@ -50,9 +50,7 @@ def full(qtbot: QtBot, app: Program) -> Program:
 
 
 def _pages(app: Program) -> Iterator[QWidget]:
-    for index in range(app.window.pages.count()):
-        page = app.window.pages.widget(index)
-        assert page
+    for page in (app.window.chat, *open_pages(app)):
         app.window.show_page(page)
         QApplication.processEvents()
         yield page
@@ -256,7 +254,7 @@ def test_added_server_leaves_the_focus_in_the_form(app: Program) -> None:
 def test_race_moves_the_focus_to_stop_and_back(qtbot: QtBot, open_program: Open, from_form: bool) -> None:
     app = open_program(pace=0.02)
     app.window.actions_by_name["race"].trigger()
-    page = app.window.race
+    page = app.race.page
     page.form.prompt.setPlainText("toy: words 400")
     if from_form:
         app.window.activateWindow()
@@ -275,7 +273,7 @@ def test_race_moves_the_focus_to_stop_and_back(qtbot: QtBot, open_program: Open,
 
 def test_switch_of_the_server_gets_the_focus_back(app: Program) -> None:
     app.window.actions_by_name["server"].trigger()
-    page, card = app.window.server, app.window.server.card
+    page, card = app.server.page, app.server.page.card
     app.window.activateWindow()
     card.switch.setFocus()
     page.show_view(ServerView(ServerState.STOPPING))
@@ -305,7 +303,7 @@ def test_chat_page_keeps_the_focus_in_the_composer(qtbot: QtBot, open_program: O
 
 def test_hidden_control_leaves_the_focus_on_its_page(app: Program) -> None:
     app.window.actions_by_name["race"].trigger()
-    page = app.window.race
+    page = app.race.page
     page.notice.say("something")
     press(app, page.notice._close)
     assert keyboard(app) is page

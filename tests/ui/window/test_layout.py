@@ -15,7 +15,7 @@ from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.menus import Menu, TextPopup
 from headstart.ui.widgets.theme import LIGHT
-from tests.ui.person import WAIT, ask, shown
+from tests.ui.person import WAIT, ask, open_pages, shown
 
 ZOOMS = (110, 125, 150, 200, 67, 150, 100)
 
@@ -65,9 +65,8 @@ def _is_aligned(part: QWidget, page: Page) -> bool:
 
 def test_pages_begin_at_the_edge_of_their_titles(qtbot: QtBot, app: Program) -> None:
     edges = set()
-    for page in app.window.other_pages():
+    for page in open_pages(app):
         app.window.show_page(page)
-        assert isinstance(page, Page)
         first = min(_below(page), key=lambda part: part.y())
         qtbot.waitUntil(partial(_is_aligned, first, page), timeout=WAIT)
         edges.add(left(first))

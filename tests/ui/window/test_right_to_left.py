@@ -12,7 +12,7 @@ from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.layouts import flowing
 from headstart.ui.widgets.theme import LIGHT
 from tests.ui import reach
-from tests.ui.person import WAIT, ask, click_chat
+from tests.ui.person import WAIT, ask, click_chat, open_pages
 
 LEFT, RIGHT = Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft
 Open = Callable[..., Program]
@@ -30,9 +30,7 @@ def _places(app: Program) -> dict[str, QRect]:
     app.window.resize(1400, 900)
     app.window.actions_by_name["panel"].setChecked(True)
     found = {}
-    for index in range(app.window.pages.count()):
-        page = app.window.pages.widget(index)
-        assert page
+    for index, page in enumerate((app.window.chat, *open_pages(app))):
         app.window.show_page(page)
         for _ in range(3):
             QApplication.processEvents()

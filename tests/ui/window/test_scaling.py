@@ -18,7 +18,7 @@ from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Fold, Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
-from tests.ui.person import WAIT, ask, preferences
+from tests.ui.person import WAIT, ask, open_pages, preferences
 
 DIALOGS = ("preferences", "about")
 
@@ -27,9 +27,7 @@ DIALOGS = ("preferences", "about")
 def test_pages_cut_nothing_at_any_size(app: Program, qtbot: QtBot, zoom: int) -> None:
     app.window.actions_by_name["panel"].setChecked(True)
     app.settings.change(zoom=zoom)
-    for index in range(app.window.pages.count()):
-        page = app.window.pages.widget(index)
-        assert page
+    for page in (app.window.chat, *open_pages(app)):
         app.window.show_page(page)
         # The model may have been loaded a moment ago: its button has its new place with the next events.
         qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
@@ -98,8 +96,8 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
 
 def _show_every_page(app: Program) -> None:
     """Show every page, which styles it."""
-    for page in (*app.window.other_pages(), app.window.chat):
-        app.window.show_page(page)
+    open_pages(app)
+    app.window.show_page(app.window.chat)
 
 
 def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
@@ -145,7 +143,7 @@ def test_boxes_and_switches_grow_with_the_text(qtbot: QtBot, points: float) -> N
 
 
 def test_rows_of_a_table_grow_with_the_text(app: Program) -> None:
-    table = app.window.bench.findChildren(FigureTable)[0]
+    table = app.bench.page.findChildren(FigureTable)[0]
     table.begin(("class", "a title of several words"))
     for _ in range(3):
         table.add(("code", "1.5"))

@@ -24,7 +24,7 @@ from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, Theme, ThemeChoice
 from tests.source.source_tree import ROOT
-from tests.ui.person import ask, texts
+from tests.ui.person import ask, open_pages, texts
 
 # What text, and what controls need on their grounds; WCAG's AA for most, AAA in high contrast.
 THEMES = pytest.mark.parametrize(
@@ -233,8 +233,10 @@ def _moving(app: Program) -> list[BusyBar]:
 def test_reduced_motion_stops_animations(qapp: QApplication, app: Program) -> None:
     effect = Qt.UIEffect.UI_AnimateMenu
     flash, animated = qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)
+    app.window.actions_by_name["race"].trigger()
     assert _moving(app)
     app.settings.change(reduced_motion=True)
+    open_pages(app)  # most of them for the first time
     assert not _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (0, False)
     assert app.race._is_still

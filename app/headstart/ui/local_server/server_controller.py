@@ -41,7 +41,7 @@ class ServerController(QObject):
     ) -> None:
         """`settings` returns the settings of the open chat."""
         super().__init__(parent)
-        self._page, self._loader, self._settings = page, loader, settings
+        self.page, self._loader, self._settings = page, loader, settings
         self.journal = Journal(paths.logs_folder() / LOG)
         self.state = ServerState.OFF
         self.sentence = ""  # about its work, or why it ended
@@ -86,14 +86,14 @@ class ServerController(QObject):
             self._key,
             paths.server_key().exists(),
         )
-        self._page.show_view(view)
+        self.page.show_view(view)
 
     @Slot()
     def follow(self) -> None:
         """Follow another model or other settings."""
         if self.state is ServerState.STARTING and self._loader.progress:
             self._set(ServerState.STARTING, self._loader.progress)
-        elif self._page.isVisible():
+        elif self.page.isVisible():
             self.show()
 
     def _selected(self) -> ServedModel | None:
@@ -136,7 +136,7 @@ class ServerController(QObject):
             self._end(translate_error(error))
             return
         self._served_model = ServedModel(self._loader.model, settings.sampling, settings.guessing)
-        self._page.requests.clear()
+        self.page.requests.clear()
         order = StartServer(
             self._served_model.name,
             (stored_hash,),
@@ -166,10 +166,10 @@ class ServerController(QObject):
                     self._url = url
                     self._set(ServerState.READY)
             case Asked():
-                self._page.requests.begin(report)
+                self.page.requests.begin(report)
                 self._show_requests()
             case Answered():
-                self._page.requests.end(report)
+                self.page.requests.end(report)
                 self._show_requests()
             case ServerEnded():
                 self.journal.write(str(report))
@@ -180,7 +180,7 @@ class ServerController(QObject):
         """Show whether a request is being answered, and how many wait."""
         if self.state not in {ServerState.READY, ServerState.BUSY}:
             return
-        waiting = self._page.requests.num_open - 1
+        waiting = self.page.requests.num_open - 1
         if waiting < 0:
             self._set(ServerState.READY)
         elif waiting:
@@ -259,7 +259,7 @@ class ServerController(QObject):
             self._renew_key()
             return
         question = self.tr("Make another key? Programs that have the present one are turned away until they get it.")
-        if confirm(self._page, self.tr("New key"), question, self.tr("Make another key")):
+        if confirm(self.page, self.tr("New key"), question, self.tr("Make another key")):
             self._renew_key()
 
     def _renew_key(self) -> None:

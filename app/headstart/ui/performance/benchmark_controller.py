@@ -10,7 +10,6 @@ from headstart import paths
 from headstart.chat.documents import write_export
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import DRAFT_ONLY, SWEEP, USUAL, playable
-from headstart.engine.engine import Finish
 from headstart.engine.protocol import (
     Benched,
     BenchHeat,
@@ -35,7 +34,7 @@ _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
 class BenchmarkController(EngineJob):
-    _page: BenchmarkPage
+    page: BenchmarkPage
 
     def __init__(
         self, page: BenchmarkPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
@@ -45,12 +44,10 @@ class BenchmarkController(EngineJob):
         self._is_stopping = False
         self._num_planned = self._num_done = 0
         self._clock = QElapsedTimer()
-        self._measured_ms: float | None = None  # per token, of the last answer in a chat
         self._record: BenchmarkRecord | None = None
         page.form.changed.connect(self._show_extent)
         page.report.export_requested.connect(self._on_export)
         self._link.benched.connect(self._on_report)
-        self._link.finished.connect(self._on_finished)
 
     @Slot()
     def _on_entered(self) -> None:
@@ -60,22 +57,22 @@ class BenchmarkController(EngineJob):
 
     def _refresh_page(self) -> None:
         if self.is_running and self._loader.status:
-            self._page.say(self._loader.progress)
+            self.page.say(self._loader.progress)
         self._show_extent()
 
     @Slot()
     def _show_extent(self) -> None:
-        measured_ms = self._measured_ms or (
+        measured_ms = self._link.tpot_ms or (
             benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None
         )
-        self._page.form.ms_per_token = measured_ms or _ASSUMED_MS
-        size = self._page.form.bench_size()
+        self.page.form.ms_per_token = measured_ms or _ASSUMED_MS
+        size = self.page.form.bench_size()
         prompts = read_prompts(size.prompts, size.kinds)
         num_ways = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
         num_answers = len(prompts) * size.repeats * (num_ways + (_PEER_WAYS if size.with_peer else 0))
         time = self._duration(num_answers * size.tokens * (measured_ms or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if measured_ms else self.tr("at ten tokens a second")
-        self._page.form.show_extent(
+        self.page.form.show_extent(
             self.tr(
                 "{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}."
             ).format(
@@ -101,7 +98,7 @@ class BenchmarkController(EngineJob):
         self._is_stopping = True
         super()._on_stop()
         self._refresh()
-        self._page.say(self.tr("Ends with the answer being written…"))
+        self.page.say(self.tr("Ends with the answer being written…"))
 
     @Slot(object)
     def _on_report(self, report: BenchReport) -> None:
@@ -109,14 +106,14 @@ class BenchmarkController(EngineJob):
             return
         match report:
             case BenchStage(_, sentence):
-                self._page.say(self._stage_words(sentence))
+                self.page.say(self._stage_words(sentence))
             case BenchPlanned(_, heats):
                 self._num_planned = heats
                 self._clock.start()
                 self._show_progress()
             case BenchHeat():
                 self._num_done += 1
-                self._page.heat.setText(self._answer_words(report))
+                self.page.heat.setText(self._answer_words(report))
                 self._show_progress()
             case Benched(_, result):
                 self._end("" if result else self.tr("Cancelled; the figures before it stay."))
@@ -127,14 +124,14 @@ class BenchmarkController(EngineJob):
                     self._show(record)
 
     def _show_progress(self) -> None:
-        self._page.bar.show_share(self._num_done, self._num_planned)
+        self.page.bar.show_share(self._num_done, self._num_planned)
         if self._is_stopping:
             return
         words = self.tr("{done} of {planned} answers").format(done=self._num_done, planned=self._num_planned)
         if self._num_done:
             left = self._clock.elapsed() * (self._num_planned - self._num_done) / self._num_done  # at the speed so far
             words = self.tr("{}, {} left").format(words, self._duration(left))
-        self._page.say(words)
+        self.page.say(words)
 
     def _answer_words(self, heat: BenchHeat) -> str:
         speed = self.tr("{} tokens/s").format(decimal(1000 / heat.ms_per_token, 1)) if heat.ms_per_token else "–"
@@ -159,15 +156,10 @@ class BenchmarkController(EngineJob):
             return self.tr("about {} minutes").format(round(minutes))
         return self.tr("about {} hours").format(decimal(minutes / 60, 1))
 
-    @Slot(int, object)
-    def _on_finished(self, _generation: int, finish: Finish) -> None:
-        self._measured_ms = finish.stats.tpot_ms or self._measured_ms
-        self._refresh()
-
     def _show(self, record: BenchmarkRecord | None) -> None:
         if record:
             self._record = record
-            self._page.show_record(record)
+            self.page.show_record(record)
             self._show_extent()
 
     @Slot(str)
@@ -175,19 +167,19 @@ class BenchmarkController(EngineJob):
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
         proposal_path = initial_path(proposal)
-        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal_path, f"*.{kind}")
+        name, _ = QFileDialog.getSaveFileName(self.page, self.tr("Save the benchmark"), proposal_path, f"*.{kind}")
         path = Path(name if Path(name).suffix else f"{name}.{kind}")  # Qt chooses the format of a picture by the ending
         if not name:
             return
         remember_folder(name)
         if self._write(path, kind, self._record):
-            show_saved(self._page.notice, path)
+            show_saved(self.page.notice, path)
         else:
-            self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
+            self.page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 
     def _write(self, path: Path, kind: str, record: BenchmarkRecord) -> bool:
         if kind == PNG:
-            return self._page.report.picture().save(str(path))
+            return self.page.report.picture().save(str(path))
         text = benchmark_page.as_csv(record) if kind == CSV else benchmark_page.as_json(record)
         try:
             write_export(path, text)

@@ -111,7 +111,7 @@ class EngineJob(QObject):
     ) -> None:
         """`settings` returns the settings of the open chat, which name the model."""
         super().__init__(parent)
-        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
+        self.page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._ticket: int | None = None  # of the engine's work for this job
         page.start.clicked.connect(self._on_start)
         page.stop.clicked.connect(self._on_stop)
@@ -127,7 +127,7 @@ class EngineJob(QObject):
         return self._loader.occupation == self._occupation()
 
     def close(self) -> None:
-        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        self.page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
         self._ticket = None
 
     def _occupation(self) -> str:
@@ -151,8 +151,8 @@ class EngineJob(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        if not self._page.isHidden() or self.is_running or self._page.is_running:
-            self._page.show_state(running=self.is_running, reason="" if self.is_running else self._unavailable_reason())
+        if not self.page.isHidden() or self.is_running or self.page.is_running:
+            self.page.show_state(running=self.is_running, reason="" if self.is_running else self._unavailable_reason())
             self._refresh_page()
 
     def _unavailable_reason(self) -> str:
@@ -160,11 +160,11 @@ class EngineJob(QObject):
 
     @Slot()
     def _on_start(self) -> None:
-        request = self._page.request()
+        request = self.page.request()
         if request is None or self._unavailable_reason():
             self._refresh()
             return
-        self._page.notice.hide()
+        self.page.notice.hide()
         self._loader.occupy(self._occupation())
         with showing_errors(partial(self._end, bad=True)):
             self._start(request)
@@ -184,7 +184,7 @@ class EngineJob(QObject):
 
     def _end(self, sentence: str, *, bad: bool = False) -> None:
         self._ticket = None
-        self._page.say("")
+        self.page.say("")
         if sentence:
-            self._page.notice.say(sentence, bad=bad)
+            self.page.notice.say(sentence, bad=bad)
         self._loader.release()

@@ -101,7 +101,7 @@ _LANES = (RacePhase.PLAIN, RacePhase.SPECULATIVE)
 
 
 class RaceController(EngineJob):
-    _page: RacePage
+    page: RacePage
 
     def __init__(
         self, page: RacePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
@@ -143,8 +143,8 @@ class RaceController(EngineJob):
 
     def _refresh_page(self) -> None:
         if self._phase is not None and self._loader.status:
-            self._page.say(titled(self._loader.status, self._loader.loading.step))
-        self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
+            self.page.say(titled(self._loader.status, self._loader.loading.step))
+        self.page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
     def _occupation(self) -> str:
         return self.tr("A race is running; stop it on its page, or wait for its end.")
@@ -152,8 +152,8 @@ class RaceController(EngineJob):
     def _start(self, request: RaceRequest) -> None:
         self._request, self._lanes, self._is_stopping = request, {}, False
         self._replay.stop()
-        self._page.show_result(None)
-        for lane in self._page.lanes:
+        self.page.show_result(None)
+        for lane in self.page.lanes:
             lane.clear()
         self._loader.load(self._settings())
         self._run(RacePhase.WARM_UP)
@@ -173,7 +173,7 @@ class RaceController(EngineJob):
         self._ticket = self._link.generate(request)
         if phase in _LANES:
             self._timer.start()
-        self._page.say(self._phase_text(phase))
+        self.page.say(self._phase_text(phase))
         self._refresh()
 
     def _phase_text(self, phase: RacePhase) -> str:
@@ -196,8 +196,8 @@ class RaceController(EngineJob):
         self._steps += steps
         if self._phase in _LANES:
             self._lane().grow(steps)
-            self._page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
-            self._page.legend.setVisible(self._page.legend.has_marks)
+            self.page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
+            self.page.legend.setVisible(self.page.legend.has_marks)
             self._show_clock()
 
     @Slot()
@@ -237,9 +237,9 @@ class RaceController(EngineJob):
         self._lanes[RacePhase.PLAIN] = plain
         self._replay.show_at_end(self._lanes[phase] for phase in _LANES)
         result = RaceResult(plain, self._lanes[RacePhase.SPECULATIVE], slower)
-        self._page.show_result(result, self._setting_text())
+        self.page.show_result(result, self._setting_text())
         self._end("")
-        if not self._is_still and not self._page.isHidden():
+        if not self._is_still and not self.page.isHidden():
             self._on_replay()
 
     def _setting_text(self) -> str:
@@ -258,13 +258,13 @@ class RaceController(EngineJob):
     def _on_replay(self) -> None:
         if len(self._lanes) < len(_LANES):
             return
-        self._page.say(self.tr("Both at once, at the times that were just measured…"))
+        self.page.say(self.tr("Both at once, at the times that were just measured…"))
         self._replay.start([self._lanes[phase] for phase in _LANES])
         self._refresh()
 
     @Slot()
     def _on_replay_ended(self) -> None:
-        self._page.say("")
+        self.page.say("")
         self._refresh()
 
     @Slot()
@@ -280,7 +280,7 @@ class RaceController(EngineJob):
         self._timer.stop()
         super()._end(sentence if bad else "", bad=bad)
         if not bad:
-            self._page.say(sentence)
+            self.page.say(sentence)
 
     @Slot()
     def _stop_replay(self) -> None:
@@ -290,4 +290,4 @@ class RaceController(EngineJob):
 
     def _lane(self) -> RaceLane:
         assert self._phase in _LANES
-        return self._page.lanes[_LANES.index(self._phase)]
+        return self.page.lanes[_LANES.index(self._phase)]

@@ -33,7 +33,7 @@ _TICK_MS = 500  # between two updates of the clock
 
 
 class TuningController(EngineJob):
-    _page: TuningPage
+    page: TuningPage
 
     def __init__(
         self, page: TuningPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
@@ -62,12 +62,12 @@ class TuningController(EngineJob):
         if not self.is_running and loadable:
             self._link.recall(loadable.options)
         elif not self.is_running:
-            self._page.show_findings(None, "")
+            self.page.show_findings(None, "")
         self._refresh()
 
     def _refresh_page(self) -> None:
         loadable = self._loadable()
-        self._page.show_plan(self._plan(loadable) if loadable else ())
+        self.page.show_plan(self._plan(loadable) if loadable else ())
 
     def _loadable(self) -> Loadable | None:
         """Return the models to tune; None if there are none here."""
@@ -102,7 +102,7 @@ class TuningController(EngineJob):
         self._search = BackgroundTask(partial(_drafts, loadable.options), self)
         self._search.done.connect(self._on_drafts_found)
         self._search.failed.connect(self._on_search_failed)
-        self._page.begin(loadable.name)
+        self.page.begin(loadable.name)
         self._say(self.tr("Looking for draft models that fit…"))
         self._search.start()
 
@@ -140,7 +140,7 @@ class TuningController(EngineJob):
             case TuneStep(_, step):
                 self._say(step_text(step))
             case TuneDecided(_, stage):
-                self._page.report.add_stage(stage)
+                self.page.report.add_stage(stage)
             case TuneEnded(_, findings):
                 if findings:
                     self._show(findings)
@@ -155,19 +155,19 @@ class TuningController(EngineJob):
     def _show(self, findings: Findings | None) -> None:
         loadable = self._loadable()
         if not self.is_running or findings:
-            self._page.show_findings(findings, loadable.name if loadable else "")
+            self.page.show_findings(findings, loadable.name if loadable else "")
 
     @Slot()
     def _show_time(self) -> None:
         spent = self._clock.elapsed() / 1000
-        self._page.bar.show_share(min(spent, self._seconds), self._seconds)
+        self.page.bar.show_share(min(spent, self._seconds), self._seconds)
         left = self._seconds - spent
         remaining = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
-        self._page.say(sentences(self._step, remaining))
+        self.page.say(sentences(self._step, remaining))
 
     def _say(self, words: str) -> None:
         self._step = words
-        self._page.say(words)
+        self.page.say(words)
 
     @Slot()
     def _on_forget(self) -> None:
@@ -200,7 +200,7 @@ class TuningController(EngineJob):
 
     def _reload(self) -> None:
         """Load the model again with the fastest settings."""
-        with showing_errors(partial(self._page.notice.say, bad=True)):
+        with showing_errors(partial(self.page.notice.say, bad=True)):
             self._loader.reload(self._settings())
 
 

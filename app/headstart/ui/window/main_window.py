@@ -18,11 +18,8 @@ from PySide6.QtWidgets import (
 
 from headstart.ui import actions
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.local_server.server_page import ServerPage
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.performance.benchmark_page import BenchmarkPage
-from headstart.ui.performance.race_page import RacePage
-from headstart.ui.performance.tuning_page import TuningPage
+from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import focus, stylesheet
@@ -36,7 +33,6 @@ _MIN_SIDEBAR, _MIN_PANEL = (180, 260), (260, 460)  # likewise, and the limit at 
 _MAX_PANEL = 460  # pixels at the usual size of text
 _MIN_PAGES = 360  # pixels at the usual size of text that both sides leave to the pages where they can
 _NARROW = 640  # pixels; a narrower window hides the sidebar for the chat
-_PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `other_pages`
 _SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered for the next start
 
 
@@ -57,16 +53,13 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(self)
         self.chat = ChatPage(theme, font, self)
         self.models = ModelsPage(self)
-        self.race = RacePage(self)
-        self.bench = BenchmarkPage(self)
-        self.tune = TuningPage(self)
-        self.server = ServerPage(self)
         self.panel = SidePanel(self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
-        jobs = (self.race, self.bench, self.tune)
-        self.activity = {page: ActivityLine(page.accessibleName(), self) for page in jobs}
+        self._other_pages: list[Page] = []  # than the chat
+        self.activity: dict[QWidget, ActivityLine] = {}  # of the pages of jobs
         self._keeper = FocusKeeper(self)
+        self._is_still = False
         self._is_narrow = self._is_folded = False  # folded: hidden because the window is narrow
         self._widths: dict[QWidget, float] = {self.sidebar: _SIDEBAR_WIDTH, self.panel: _PANEL_WIDTH}  # as above
         self._text_font = font
@@ -82,16 +75,25 @@ class MainWindow(QMainWindow):
         for other, line in self.activity.items():
             line.set_away(away=other is not page)
 
-    def other_pages(self) -> tuple[ModelsPage | Page, ...]:
-        """Return all pages except the chat."""
-        return self.models, self.race, self.bench, self.tune, self.server
+    def add_page(self, page: Page) -> None:
+        """Add a page. To start faster, the window has only the chat and the models at first."""
+        self._other_pages.append(page)
+        self.pages.addWidget(page)
+        page.back_requested.connect(partial(self.show_page, self.chat))
+        if isinstance(page, JobPage):
+            self.activity[page] = line = ActivityLine(page.accessibleName(), self)
+            line.setStyleSheet(self._sheet)
+            line.page_requested.connect(partial(self.show_page, page))
+            page.status_changed.connect(line.follow)
+            self._column.addWidget(line)
+        for bar in page.findChildren(BusyBar):
+            bar.set_still(still=self._is_still)
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         self._sheet = stylesheet.sheet(theme, font)
-        pages = self.other_pages()
         for part in (
             self.sidebar,
-            *(page for page in pages if page.styleSheet()),
+            *(page for page in self._other_pages if page.styleSheet()),
             self.panel,
             *self.chat.chrome(),
             self.models.work,
@@ -107,6 +109,7 @@ class MainWindow(QMainWindow):
 
     def set_still(self, still: bool) -> None:
         """Stop or allow the movement of bars that show work."""
+        self._is_still = still
         for bar in self.findChildren(BusyBar):
             bar.set_still(still=still)
 
@@ -198,14 +201,8 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self._split.splitterMoved.connect(self._remember_sides)
         chat, sidebar, commands = self.chat, self.sidebar, self.actions_by_name
-        for name, page in zip(_PAGE_ACTIONS, self.other_pages(), strict=True):
-            commands[name].triggered.connect(partial(self._on_page_requested, page))
-            page.back_requested.connect(partial(self.show_page, chat))
-        for page, line in self.activity.items():
-            line.page_requested.connect(partial(self._on_page_requested, page))
+        commands["models"].triggered.connect(lambda: self.show_page(self.models))
         self.models.work.dismissed.connect(self._on_work_dismissed)
-        for job in (self.race, self.bench, self.tune):
-            job.status_changed.connect(self.activity[job].follow)
         sidebar.models.clicked.connect(commands["models"].trigger)
         self.models.serve.page_requested.connect(commands["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
@@ -226,9 +223,6 @@ class MainWindow(QMainWindow):
     def _columns(self) -> tuple[QWidget, ...]:
         """Return the parts of the window in reading order."""
         return self.sidebar, self.pages, self.panel, self.models.work, *self.activity.values()
-
-    def _on_page_requested(self, page: QWidget, _checked: bool = False) -> None:
-        self.show_page(page)
 
     @Slot()
     def _on_work_dismissed(self) -> None:
@@ -259,8 +253,8 @@ class MainWindow(QMainWindow):
         self.chat.composer.ask_for_files()
 
     def _lay_out(self) -> None:
-        for page in (self.chat, *self.other_pages()):
-            self.pages.addWidget(page)
+        self.pages.addWidget(self.chat)
+        self.add_page(self.models)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
         self._split.setHandleWidth(1)
@@ -269,6 +263,6 @@ class MainWindow(QMainWindow):
         self._split.setSizes([_SIDEBAR_WIDTH, self.width() - _SIDEBAR_WIDTH, _PANEL_WIDTH])
         inside = QWidget(self)
         work = Spaced(self.models.work, SMALL, inside)
-        stacked(inside, self._split, work, *self.activity.values(), spacing=0, growing=self._split)
+        self._column = stacked(inside, self._split, work, spacing=0, growing=self._split)
         self.setCentralWidget(inside)
         self.panel.hide()
