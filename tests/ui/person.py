@@ -9,6 +9,7 @@ from headstart.chat.conversation import State
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
+from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.transcript.message import MessageContent
 from headstart.ui.widgets.layouts import Page
 from tests.waiting import PATIENCE
@@ -85,7 +86,14 @@ def button(part: QWidget, name: str) -> QPushButton:
 
 def setting(app: Program, name: str) -> SettingEditor:
     """Return the editor of a setting of the open chat."""
-    return next(form._editors[name] for form in app.window.panel.forms if name in form.names)
+    return next(form._editors[name] for form in filled_panel(app).forms if name in form.names)
+
+
+def filled_panel(app: Program) -> SidePanel:
+    """Return the panel with the settings of the open chat and all its editors, though it may be closed or folded."""
+    for form in app.window.panel.forms:
+        form.build()
+    return app.window.panel
 
 
 def preferences(app: Program) -> PreferencesDialog:

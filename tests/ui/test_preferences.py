@@ -19,7 +19,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, label, meaning, title
 from tests.stand_ins.model_folders import write_model
-from tests.ui.person import WAIT, ask, preferences, press, setting
+from tests.ui.person import WAIT, ask, filled_panel, preferences, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
@@ -79,7 +79,7 @@ def test_chat_defaults_reach_the_open_chat(app: Program, dialog: PreferencesDial
     assert (app.settings.now.guessing.mode, app.settings.now.guessing.num_assistant_tokens) == ("fixed", 4)
     assert app.chat_controller.session.settings.guessing.num_assistant_tokens == 4
     shown = _field(dialog, QDoubleSpinBox, "num_assistant_tokens")
-    beside = app.window.panel.findChildren(QDoubleSpinBox)
+    beside = filled_panel(app).findChildren(QDoubleSpinBox)
     assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
     app.window.panel.edited.emit("num_assistant_tokens", 7)
     both = (app.chat_controller.session.settings, app.settings.now)
@@ -196,7 +196,7 @@ def test_set_parameter_starts_at_the_value_of_the_model(open_program: Open) -> N
 
 @pytest.mark.parametrize(("step", "temperature"), [("Precise", 0.2), ("Balanced", None), ("Creative", 1.0)])
 def test_style_is_one_click(qtbot: QtBot, app: Program, step: str, temperature: float | None) -> None:
-    press(app.window.panel, step)
+    press(filled_panel(app), step)
     assert field(app, "temperature")._automatic.isChecked() == (temperature is None)
     ask(qtbot, app, "hello")
     assert app.chat_controller.session.path[-1].settings["temperature"] == temperature
@@ -205,9 +205,10 @@ def test_style_is_one_click(qtbot: QtBot, app: Program, step: str, temperature: 
 
 
 def test_no_style_is_pressed_for_another_temperature(app: Program) -> None:
+    panel = filled_panel(app)
     app.chat_controller.session.change_settings({"temperature": 0.55})
     app.panel.show_settings(app.chat_controller.session.settings)
-    assert not [each.text() for each in app.window.panel.findChildren(QPushButton) if each.isChecked()]
+    assert not [each.text() for each in panel.findChildren(QPushButton) if each.isChecked()]
 
 
 def test_typed_value_is_kept(app: Program) -> None:

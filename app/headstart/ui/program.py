@@ -146,7 +146,8 @@ class Program(QObject):
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
         self._jobs: list[EngineJob] = []  # those whose pages were opened
         self.panel = SettingsController(self.window.panel.forms, self.choices, self)
-        self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
+        self.switch = ModelSwitch(self.window.chat.composer, self.choices, self)
+        self.window.chat.composer.model_button.setMenu(self.switch.menu)
         self.prompts = PromptsController(self.window.chat, self)
         self.commands = WindowCommands(
             self.window, store, self.chats, self.chat_controller, self.settings, self.undo_stack

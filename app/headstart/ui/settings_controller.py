@@ -48,6 +48,7 @@ class SettingsController(QObject):
         self._settings = Settings()
         for form in forms:
             form.edited.connect(self._on_edited)
+            form.built.connect(self._show)
         choices.changed.connect(self._show)
 
     @Slot(object)
@@ -57,10 +58,15 @@ class SettingsController(QObject):
 
     @Slot()
     def _show(self) -> None:
-        for form in self._forms:
-            form.show_choices(self._choices.by_setting(self._settings))
-            form.show_notes(self._choices.notes(self._settings))
-            form.show_settings(self._settings, self._choices.model_defaults(self._settings))
+        built = [form for form in self._forms if form.is_built]
+        if not built:
+            return
+        choices, notes = self._choices.by_setting(self._settings), self._choices.notes(self._settings)
+        automatic = self._choices.model_defaults(self._settings)
+        for form in built:
+            form.show_choices(choices)
+            form.show_notes(notes)
+            form.show_settings(self._settings, automatic)
 
     @Slot(str, object)
     def _on_edited(self, name: str, value: object) -> None:

@@ -24,7 +24,13 @@ Open = Callable[..., Program]
 def compare(app: Program) -> Comparison:
     """Open the comparison from the menu of the window."""
     app.window.actions_by_name["compare"].trigger()
-    return app.window.chat.comparison
+    return opened(app)
+
+
+def opened(app: Program) -> Comparison:
+    view = app.window.chat.comparison
+    assert view
+    return view
 
 
 def text(column: AnswerColumn) -> str:
@@ -46,7 +52,7 @@ def await_answer(qtbot: QtBot, app: Program, act: Callable[[], object]) -> None:
 
 
 def use_model(qtbot: QtBot, app: Program, name: str) -> None:
-    menu = app.window.chat.comparison.another_model.menu()
+    menu = opened(app).another_model.menu()
     menu.aboutToShow.emit()
     action = next(action for action in menu.actions() if action.text().startswith(name))
     await_answer(qtbot, app, action.trigger)
@@ -86,7 +92,7 @@ def test_comparison_shows_the_version_before(qtbot: QtBot, app: Program) -> None
     for _ in range(2):
         regenerate(qtbot, app)
     app.window.chat.transcript.action_requested.emit(MessageAction.COMPARE, shown(app)[1].id)
-    view = app.window.chat.comparison
+    view = opened(app)
     assert view.isVisible()
     assert not app.window.chat.transcript.isVisible()
     assert versions(view) == ["Version 2", "Version 3"]

@@ -29,6 +29,7 @@ def panel(qtbot: QtBot) -> LivePanel:
     """An empty panel."""
     panel = LivePanel()
     qtbot.addWidget(panel)
+    panel.show()
     return panel
 
 
@@ -104,11 +105,18 @@ def test_panel_says_that_there_is_no_ledger(panel: LivePanel) -> None:
 
 
 def test_another_chat_starts_without_figures(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["live"].trigger()
     ask(qtbot, app, "toy: words 20")
     speed = label_of(app.window.chat.live, "Speed")
     assert speed.text() != "–"
     app.window.actions_by_name["new"].trigger()
     assert speed.text() == "–"
+
+
+def test_figures_are_there_when_the_panel_is_opened_later(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: words 20")
+    app.window.actions_by_name["live"].trigger()
+    assert label_of(app.window.chat.live, "Speed").text() != "–"
 
 
 def test_negative_line_stays_in_its_frame(qtbot: QtBot) -> None:

@@ -25,7 +25,7 @@ from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.program import Program
 from headstart.ui.settings import presets
 from headstart.ui.settings.settings_form import PresetEditor
-from tests.ui.person import WAIT, ask, press, texts
+from tests.ui.person import WAIT, ask, filled_panel, press, texts
 
 Open = Callable[..., Program]
 
@@ -302,7 +302,7 @@ def _retype(dialog: PromptDialog, name: str) -> None:
 
 
 def _presets(app: Program) -> PresetEditor:
-    return app.window.panel.findChildren(PresetEditor)[0]
+    return filled_panel(app).findChildren(PresetEditor)[0]
 
 
 def _entries(editor: PresetEditor) -> dict[str, bool]:

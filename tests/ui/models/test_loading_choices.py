@@ -20,7 +20,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import title
 from tests.stand_ins.model_folders import write_model, write_pair
-from tests.ui.person import WAIT, preferences
+from tests.ui.person import WAIT, filled_panel, preferences
 
 Open = Callable[..., Program]
 
@@ -86,7 +86,7 @@ def test_saving_of_8_bits_is_shown(app: Program) -> None:
     assert ("2,048 tokens" in note(dialog), "50 MB" in note(dialog), "30 MB" in note(dialog)) == (True,) * 3
     app.settings.change(draft="none")
     assert "25 MB" in note(dialog)
-    assert note(app.window.panel) == note(dialog)
+    assert note(filled_panel(app)) == note(dialog)
     app.settings.change(model="remote:office")
     assert note(dialog) == ""
 
@@ -106,7 +106,7 @@ def test_engine_and_precision_apply_to_the_next_load(qtbot: QtBot, app: Program,
 
 def test_chat_has_its_own_load_options(qtbot: QtBot, app: Program) -> None:
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
-        choose(box(app.window.panel, "kv_precision"), "u8")
+        choose(box(filled_panel(app), "kv_precision"), "u8")
     assert (app.chat_controller.session.settings.kv_precision, app.settings.now.kv_precision) == ("u8", "auto")
 
 

@@ -196,6 +196,7 @@ def test_device_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, o
     write_model(root / "smol")
     app = open_program(find=installed_model)
     app.choices.set_devices(["CPU", "GPU.0", "NPU"])
+    app.window.actions_by_name["models"].trigger()
     placement = app.window.models.placement
     assert "not tried on a real" in words(placement)
     assert "longest prompt compiled in" in words(placement)

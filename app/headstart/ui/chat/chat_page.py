@@ -168,8 +168,7 @@ class ChatPage(QFrame):
         self.live.hide()
         self.transcript = Transcript(theme, font, self)
         self.find_bar = FindBar(self.transcript, self)
-        self.comparison = Comparison(theme, font, self)
-        self.comparison.hide()
+        self.comparison: Comparison | None = None  # once two answers are compared
         self.empty = EmptyPage(self)
         self.notice = NoticeBar(self)
         self.selection = SelectionBar(self.transcript, self)
@@ -217,41 +216,62 @@ class ChatPage(QFrame):
     def show_empty(self, empty: bool) -> None:
         """Show the page of an empty chat in place of the messages."""
         self.empty.setVisible(empty)
-        self.transcript.setVisible(not empty and self.comparison.isHidden())
+        self.transcript.setVisible(not empty and not self.is_comparing)
+
+    @property
+    def is_comparing(self) -> bool:
+        """True while two versions of an answer are shown in place of the messages."""
+        return self.comparison is not None and not self.comparison.isHidden()
+
+    def add_comparison(self) -> Comparison:
+        """Add the comparison of two versions of an answer, hidden at first."""
+        self.comparison = Comparison(self._theme, self._font, self)
+        self.comparison.hide()
+        self.comparison.set_origins_visible(self.origins_button.isChecked())
+        for part in self.comparison.chrome():
+            part.setStyleSheet(self._foot.styleSheet())
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.insertWidget(layout.indexOf(self.transcript) + 1, self.comparison, 1)
+        return self.comparison
 
     def show_comparison(self, *, shown: bool) -> None:
         """Show two versions of an answer in place of the messages."""
-        self.comparison.setVisible(shown)
+        if self.comparison:
+            self.comparison.setVisible(shown)
         self.transcript.setVisible(not shown)
 
     def showing(self, message: MessageId) -> Iterator[Transcript]:
         """Return the transcripts that show a message: the chat's own and those of the comparison."""
-        columns = (column.transcript for column in self.comparison.columns)
-        return (transcript for transcript in (self.transcript, *columns) if transcript.shows(message))
+        columns = self.comparison.columns if self.comparison else ()
+        transcripts = (self.transcript, *(column.transcript for column in columns))
+        return (transcript for transcript in transcripts if transcript.shows(message))
 
     def show_origins(self, shown: bool) -> None:
         """Show or hide token colours and their legend."""
         self.legend.setVisible(shown)
         self.origins_button.setChecked(shown)
         self.transcript.set_origins_visible(shown)
-        self.comparison.set_origins_visible(shown)
+        if self.comparison:
+            self.comparison.set_origins_visible(shown)
 
     def chrome(self) -> tuple[QWidget, ...]:
         """Return the parts that take a style sheet: all except the transcript."""
         bar = self.transcript.verticalScrollBar()
         parts = (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
-        return (*parts, *self.comparison.chrome())
+        return (*parts, *(self.comparison.chrome() if self.comparison else ()))
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
         self._fit_header()
-        self._theme = theme
+        self._theme, self._font = theme, font
         if self.proposal:
             self.proposal.apply_theme(theme)
         self.transcript.apply_theme(theme, font)
-        self.comparison.apply_theme(theme, font)
+        if self.comparison:
+            self.comparison.apply_theme(theme, font)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -299,7 +319,7 @@ class ChatPage(QFrame):
         for part in (self.selection, self.work, self.notice, self.folder, self.call, self.composer):
             foot.addWidget(part)
         column = stacked(self, self._header, self.legend, self.live, self.find_bar, spacing=0)
-        for page in (self.transcript, self.comparison, self.empty):
+        for page in (self.transcript, self.empty):
             column.addWidget(page, 1)
         column.addWidget(self._foot)
         for button in (self.origins_button, self.live_button, self.panel_button):

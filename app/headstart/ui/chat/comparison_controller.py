@@ -1,5 +1,7 @@
 """The controller of the comparison of answers."""
 
+from functools import cached_property
+
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
@@ -9,7 +11,7 @@ from headstart.engine.engine import Mode
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.comparison import TextDifferences, compare_texts
+from headstart.ui.chat.comparison import Comparison, TextDifferences, compare_texts
 from headstart.ui.formatting import listed, percent, sentences, titled
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
 from headstart.ui.transcript import live_answer
@@ -26,23 +28,30 @@ class ComparisonController(QObject):
         self, page: ChatPage, chat_controller: ChatController, choices: ModelChoices, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._page, self._view, self._chats = page, page.comparison, chat_controller
+        self._page, self._chats = page, chat_controller
         self._shown: list[int | None] = []  # ids of the two versions, None for one to be written; empty while closed
-        self.switch = ModelSwitch(self._view.another_model, choices, self)
+        self.switch = ModelSwitch(page, choices, self)
         self.switch.menu.setTitle(self.tr("Regenerate with Another Model"))
         self._menu_of: int | None = None  # id of the answer whose menu has the models
         self.switch.chosen.connect(self._on_model_chosen)
         chat_controller.updated.connect(self._on_updated)
-        self._view.closed.connect(self._leave)
-        self._view.again.clicked.connect(lambda: self._session.regenerate(self._first.id))
-        self._view.guessing.clicked.connect(self._answer_guessing)
-        self._view.marks.toggled.connect(self._update_verdict)
-        for place, column in enumerate(self._view.columns):
-            column.chosen.connect(lambda id_, place=place: self._choose(place, id_))
-            column.used.connect(self._on_used)
         page.transcript.action_requested.connect(self._on_action)
         page.transcript.menu_opening.connect(self._on_menu_opening)
         page.transcript.found_changed.connect(self._on_found)
+
+    @cached_property
+    def _view(self) -> Comparison:
+        """The two columns, made when they are first needed."""
+        view = self._page.add_comparison()
+        view.another_model.setMenu(self.switch.menu)
+        view.closed.connect(self._leave)
+        view.again.clicked.connect(lambda: self._session.regenerate(self._first.id))
+        view.guessing.clicked.connect(self._answer_guessing)
+        view.marks.toggled.connect(self._update_verdict)
+        for place, column in enumerate(view.columns):
+            column.chosen.connect(lambda id_, place=place: self._choose(place, id_))
+            column.used.connect(self._on_used)
+        return view
 
     @Slot()
     def open_last(self) -> None:
@@ -52,7 +61,7 @@ class ComparisonController(QObject):
 
     def open(self, id_: int) -> None:
         """Compare an answer with its previous version, else with the next; if it has no other, one can be written."""
-        conversation = self._session.conversation
+        view, conversation = self._view, self._session.conversation
         number, _ = conversation.version(id_)
         versions = [message.id for message in conversation.versions(id_)]
         first = max(0, number - 2)
@@ -60,7 +69,7 @@ class ComparisonController(QObject):
         self._page.find_bar.close_find()
         self._page.show_comparison(shown=True)
         self._show()
-        (self._view.again if self._shown[1] is None else self._view.columns[1].use).setFocus()
+        (view.again if self._shown[1] is None else view.columns[1].use).setFocus()
 
     @Slot()
     def close(self) -> None:

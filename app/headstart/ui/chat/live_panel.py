@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from headstart.engine.engine import Round, Step
@@ -186,7 +186,10 @@ _LENGTH = "mean_length"  # guesses per step of the whole answer
 
 
 class LivePanel(QFrame):
-    """The figures of the answer that is being written, or of the last one."""
+    """The figures of the answer that is being written, or of the last one.
+
+    To start faster, it gets its parts when it is first shown.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -202,19 +205,12 @@ class LivePanel(QFrame):
             self.tr("Time saved (estimate)"),
             self.tr("Time spent"),
         )
-        self._labels = [ElidedLabel(self) for _ in self._titles]
-        self._lines = [Sparkline(current().accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
-        self._bars = BarChart(self)
-        self._bar = ShareBar(self)
-        self._charts: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
-        self._headings = [self._heading(title) for title in self._titles]
+        self._labels: list[ElidedLabel] = []
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
         self._grid.setHorizontalSpacing(MEDIUM)
         self._grid.setVerticalSpacing(0)
         self._columns = 0
-        self._arrange()
-        self._show()
 
     def begin(self) -> None:
         """Clear the figures for another answer."""
@@ -239,16 +235,34 @@ class LivePanel(QFrame):
         """Return the width in pixels of a row with this number of figures."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
 
+    def showEvent(self, event: QShowEvent) -> None:
+        if not self._labels:
+            self._build()
+            self._arrange()
+        self._show()
+        super().showEvent(event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange()
+        if self._labels:
+            self._arrange()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if not self._labels:
+            return
         if event.type() == QEvent.Type.FontChange:
             self._arrange()
         elif event.type() == QEvent.Type.PaletteChange:
             self._show()
+
+    def _build(self) -> None:
+        self._labels = [ElidedLabel(self) for _ in self._titles]
+        self._lines = [Sparkline(current().accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
+        self._bars = BarChart(self)
+        self._bar = ShareBar(self)
+        self._charts: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
+        self._headings = [self._heading(title) for title in self._titles]
 
     def _heading(self, title: str) -> ElidedLabel:
         heading = ElidedLabel(self)
@@ -295,6 +309,9 @@ class LivePanel(QFrame):
         return [max(cells[column::columns]) for column in range(columns)]
 
     def _show(self) -> None:
+        """Show the figures, unless nobody sees them."""
+        if not self.isVisible():
+            return
         figures, series = self._figures, current().series
         positions, shares = figures.by_position(), figures.shares()
         speed = self._figure("tokens_per_second", figures.speed)

@@ -202,7 +202,10 @@ class RecipeRow(QWidget):
 
 
 class _RecipeCard(Card):
-    """Rows of models. `start_requested` carries the arguments of `headstart-export`."""
+    """Rows of models, which are made when they are first shown, to start faster.
+
+    `start_requested` carries the arguments of `headstart-export`.
+    """
 
     start_requested = Signal(object)  # tuple[str, ...]
 
@@ -210,15 +213,26 @@ class _RecipeCard(Card):
         super().__init__(parent, title, spacing=spacing)
         self.rows: tuple[RecipeRow, ...] = ()
         self._usual_rows: tuple[RecipeRow, ...] = ()  # in the order of the recipes
+        self._memory, self._is_enabled = (0, _USUAL), True
         self._rows_column = stacked(None, spacing=LARGE)
 
-    def add_rows(self, shown_recipes: Iterable[CatalogueEntry]) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        if not self.rows:
+            self._build()
+        super().showEvent(event)
+
+    def _build(self) -> None:
+        """Add the rows, and show in them what is known."""
+        raise NotImplementedError
+
+    def _add_rows(self, shown_recipes: Iterable[CatalogueEntry]) -> None:
         """Add a row for each recipe, one below the other."""
         self.rows = self._usual_rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
         add(self._rows_column, *self.rows)
         for offer in self.rows:
             for part, name in ((offer.get, offer.recipe.name), (offer.get_fast, offer.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
+                part.setEnabled(self._is_enabled)
 
     def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         """Show whether models fit into `free` bytes of memory, the recommended one first."""
@@ -237,6 +251,7 @@ class _RecipeCard(Card):
 
     def set_enabled(self, *, enabled: bool) -> None:
         """Allow or forbid to get models."""
+        self._is_enabled = enabled
         for offer in self.rows:
             offer.get.setEnabled(enabled)
             offer.get_fast.setEnabled(enabled)
@@ -256,13 +271,18 @@ class Welcome(_RecipeCard):
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         add(self.column, title, muted(text, self, selectable=True), self._rows_column)
-        self.add_rows(_first_offers())
+
+    def _build(self) -> None:
+        self._add_rows(_first_offers())
         for offer in self.rows:
             offer.get_fast.hide()
-        self.show_memory(0)
+        self.show_memory(*self._memory)
 
     def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         """Offer the models that fit into `free` bytes of memory."""
+        self._memory = free, settings
+        if not self.rows:
+            return
         super().show_memory(free, settings)
         offered = offers(free, settings)
         for offer in self.rows:
@@ -274,15 +294,12 @@ class Welcome(_RecipeCard):
 
 
 class Catalogue(_RecipeCard):
-    """The list of models to get by name, with a search, and a form for any other model.
-
-    To start faster, it gets its rows when it is first shown.
-    """
+    """The list of models to get by name, with a search, and a form for any other model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Get a model"))
         self._shows_all = self._is_brief = False
-        self._memory, self._installed, self._is_enabled = (0, _USUAL), frozenset[str](), True
+        self._installed = frozenset[str]()
         self._reason = StatusLine(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search: a name, a licence, what it is good at"))
@@ -303,14 +320,11 @@ class Catalogue(_RecipeCard):
         self.fitting.toggled.connect(self._show_matches)
         self._all.clicked.connect(self._on_show_all)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        if not self.rows:
-            self.add_rows(recipes())
-            super().set_enabled(enabled=self._is_enabled)
-            for offer in self.rows:
-                offer.show_installed(self._installed)
-            self._update()
-        super().showEvent(event)
+    def _build(self) -> None:
+        self._add_rows(recipes())
+        for offer in self.rows:
+            offer.show_installed(self._installed)
+        self._update()
 
     def show_memory(self, free: int, settings: Settings = _USUAL) -> None:
         self._memory = free, settings
@@ -324,7 +338,6 @@ class Catalogue(_RecipeCard):
         self._update()
 
     def set_enabled(self, *, enabled: bool) -> None:
-        self._is_enabled = enabled
         super().set_enabled(enabled=enabled)
         self.other.set_enabled(enabled=enabled)
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QToolButton
+from PySide6.QtWidgets import QWidget
 
 from headstart import remotes
 from headstart.engine.engine import EngineKind, KvPrecision, Remote
@@ -358,19 +358,19 @@ _NAME_WIDTH = 280
 
 
 class ModelSwitch(QObject):
-    """The menu of models at a button. It is filled whenever it opens: memory and models come and go."""
+    """The menu of models for a button. It is filled whenever it opens: memory and models come and go."""
 
     chosen = Signal(str)
     page_requested = Signal()
 
-    def __init__(self, button: QToolButton | QPushButton, choices: ModelChoices, parent: QObject | None = None) -> None:
+    def __init__(self, widget: QWidget, choices: ModelChoices, parent: QObject | None = None) -> None:
+        """`widget` is the parent of the menu."""
         super().__init__(parent)
         self.settings = Settings()  # of the open chat
         self._choices = choices
-        self.menu = Menu(button)
+        self.menu = Menu(widget)
         self.menu.setAccessibleName(self.tr("Models"))
         self.menu.aboutToShow.connect(self._fill)
-        button.setMenu(self.menu)
 
     @Slot()
     def _fill(self) -> None:

@@ -27,8 +27,6 @@ _SETTINGS = ("device", "draft_device", "context")
 class Placement(Card):
     """The settings that decide where models run, and what each device here can and cannot do."""
 
-    edited = Signal(str, object)  # name, plain value
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Where models run"))
         self._form = SettingsForm([("", _SETTINGS)], self)
@@ -38,7 +36,11 @@ class Placement(Card):
         self._limits = muted("", self)
         self._memory = muted("", self)
         add(self.column, self._form, self._limits, self._memory)
-        self._form.edited.connect(self.edited)
+        self.built, self.edited = self._form.built, self._form.edited
+
+    @property
+    def is_built(self) -> bool:
+        return self._form.is_built
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
         self._form.show_settings(settings, usual)

@@ -66,6 +66,7 @@ class PreferencesDialog(Dialog):
 
     def _page(self, title: str, names: tuple[str, ...]) -> SettingsForm:
         form = SettingsForm([("", names)], self, explained=True)
+        form.build()  # before the buttons below, as Tab visits them in the order in which they are made
         self._add(title, form)
         return form
 

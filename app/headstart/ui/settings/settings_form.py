@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QPaintEvent, QValidator
+from PySide6.QtGui import QPaintEvent, QShowEvent, QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -505,28 +505,47 @@ _SELF_EXPLAINING = frozenset({
 
 
 class SettingsForm(QWidget):
-    """Editors of settings under headings. `explained` puts the meaning of a setting below its editor."""
+    """Editors of settings under headings. `explained` puts the meaning of a setting below its editor.
 
+    To start faster, it gets its editors when it is first shown; until then there is nothing that could show a value.
+    """
+
+    built = Signal()  # the editors are there, without values
     edited = Signal(str, object)  # name, plain value
 
     def __init__(self, sections: Iterable[Section], parent: QWidget | None = None, *, explained: bool = False) -> None:
         super().__init__(parent)
+        self._sections, self._is_explained = tuple(sections), explained
         self._editors: dict[str, SettingEditor] = {}
         self._notes: dict[str, QLabel] = {}
         self._hint = muted("", self)
         self._column = stacked(self, margin=MEDIUM)
-        for heading, names in sections:
-            if heading:
-                self._column.addWidget(_heading(heading, self))
-            for name in names:
-                self._add(name, explained=explained)
-        self._hint.setVisible("speculation" in self._editors)
-        self._column.addStretch(1)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The settings that can be changed here."""
-        return tuple(name for name in self._editors if name in about())
+        return tuple(name for _, names in self._sections for name in names if name in about())
+
+    @property
+    def is_built(self) -> bool:
+        return bool(self._editors)
+
+    def build(self) -> None:
+        """Make the editors, unless they are there."""
+        if self.is_built:
+            return
+        for heading, names in self._sections:
+            if heading:
+                self._column.addWidget(_heading(heading, self))
+            for name in names:
+                self._add(name, explained=self._is_explained)
+        self._hint.setVisible("speculation" in self._editors)
+        self._column.addStretch(1)
+        self.built.emit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        self.build()
+        super().showEvent(event)
 
     def show_settings(self, settings: Settings, automatic: Mapping[str, float]) -> None:
         """Show the values; `automatic` has those that automatic settings take now."""

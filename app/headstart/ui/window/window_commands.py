@@ -169,7 +169,7 @@ class WindowCommands(QObject):
             return
         elif not window.chat.find_bar.isHidden():
             window.chat.find_bar.close_find()
-        elif not window.chat.comparison.isHidden() and not chat_controller.session.is_answering:
+        elif window.chat.comparison and window.chat.is_comparing and not chat_controller.session.is_answering:
             window.chat.comparison.closed.emit()
         elif window.chat.transcript.selected_messages():
             window.chat.transcript.clear_selection()
