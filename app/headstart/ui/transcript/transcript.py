@@ -400,6 +400,8 @@ class Transcript(QScrollArea):
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Apply a theme and font to what is visible, and to the rest when it becomes visible."""
+        if theme is self._theme and font == self._font:
+            return
         self._theme, self._font = theme, font
         for view in self._spare:
             view.deleteLater()

@@ -1,12 +1,13 @@
 """The style sheet of the window, built from a theme."""
 
+from functools import lru_cache
 from pathlib import Path
 from string import Template
 
 from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QDoubleSpinBox, QSpinBox, QWidget
 
-from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
+from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled_to
 
 RESOURCES = Path(__file__).parent.parent / "resources"
 # Pixels at the usual size of text.
@@ -213,28 +214,38 @@ _MENU_CONTRAST = Template("QMenu::item:selected { border-color: $text; }")
 
 def menu_sheet(theme: Theme, font: QFont) -> str:
     """Return the style sheet of menus."""
-    values = _values(theme, font)
-    rules = _MENU.substitute(values)
-    return rules + _MENU_CONTRAST.substitute(values) if theme.drawings else rules
+    return _rules(_MENU, _MENU_CONTRAST, theme, font)
 
 
 def sheet(theme: Theme, font: QFont) -> str:
     """Return the style sheet of a theme; boxes, switches and arrows scale with this font."""
-    values = _values(theme, font)
-    rules = _SHEET.substitute(values)
-    return rules + _CONTRAST.substitute(values) if theme.drawings else rules
+    return _rules(_SHEET, _CONTRAST, theme, font)
 
 
-def _values(theme: Theme, font: QFont) -> dict[str, object]:
-    """Return the colours and lengths that the rules name."""
+def _rules(rules: Template, contrast: Template, theme: Theme, font: QFont) -> str:
+    """Return the rules for a theme and font, in high contrast with those that it adds."""
+    mirrored, line = QGuiApplication.isRightToLeft(), QFontMetrics(font).height()
+    return _filled(rules, contrast if theme.drawings else None, theme, font.pointSizeF(), line, is_mirrored=mirrored)
+
+
+@lru_cache(maxsize=8)
+def _filled(
+    rules: Template, more: Template | None, theme: Theme, points: float, line: int, *, is_mirrored: bool
+) -> str:
+    values = _values(theme, points, line, is_mirrored=is_mirrored)
+    return rules.substitute(values) + (more.substitute(values) if more else "")
+
+
+def _values(theme: Theme, points: float, line: int, *, is_mirrored: bool) -> dict[str, object]:
+    """Return the colours and lengths that the rules name; `line` is the height of a line of text in pixels."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
-    lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
-    lengths["field"] = QFontMetrics(font).height() + _AROUND_TEXT
+    lengths = {name: scaled_to(pixels, points) for name, pixels in _BESIDE_TEXT.items()}
+    lengths["field"] = line + _AROUND_TEXT
     focused = {
         f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob", "field")
     }  # a border is 2 pixels wide there
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
-    sides = ("right", "left") if QGuiApplication.isRightToLeft() else ("left", "right")
+    sides = ("right", "left") if is_mirrored else ("left", "right")
     return {
         **colours,
         **lengths,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 from PySide6.QtCore import QLocale, QObject, Qt, Signal, Slot
@@ -62,7 +63,7 @@ class OriginMark:
     underline: Underline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # hashed by identity, so that style sheets and palettes are cached
 class Theme:
     """A set of colours as "#rrggbb". Text has a contrast of at least 4.5 on every ground, or 7 in high contrast."""
 
@@ -226,9 +227,15 @@ _SCHEMES = {
 
 def scaled(pixels: float, font: QFont) -> int:
     """Scale a length in pixels from the default font size to this font."""
-    return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
+    return scaled_to(pixels, font.pointSizeF())
 
 
+def scaled_to(pixels: float, points: float) -> int:
+    """Scale a length in pixels from the default font size to this one."""
+    return max(1, round(pixels * points / USUAL_SIZE))
+
+
+@lru_cache(maxsize=8)
 def palette(theme: Theme) -> QPalette:
     """Return the palette of a theme for the Fusion style."""
     role = QPalette.ColorRole
@@ -265,7 +272,7 @@ def palette(theme: Theme) -> QPalette:
 
 def _menu_palette(theme: Theme) -> QPalette:
     """Return a lighter palette: Fusion draws lines and boxes of menus darker, which is invisible on a dark ground."""
-    result = palette(theme)
+    result = QPalette(palette(theme))
     if theme.dark:
         result.setColor(QPalette.ColorRole.Window, QColor(theme.outline))
         result.setColor(QPalette.ColorRole.Base, QColor(theme.raised))

@@ -50,12 +50,14 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(480, 400)
         self.actions_by_name = actions.make(self)
         actions.fill(self.menuBar(), self.actions_by_name)
-        self.sidebar = Sidebar(self)
-        self.chat = ChatPage(theme, font, self)
-        self.models = ModelsPage(self)
-        self.panel = SidePanel(self)
-        self.pages = QStackedWidget(self)
-        self._split = QSplitter(Qt.Orientation.Horizontal, self)
+        # Made where they stay: another parent would have all of it styled again.
+        self._inside = QWidget(self)
+        self._split = QSplitter(Qt.Orientation.Horizontal, self._inside)
+        self.sidebar = Sidebar(self._split)
+        self.pages = QStackedWidget(self._split)
+        self.chat = ChatPage(theme, font, self.pages)
+        self.models = ModelsPage(self.pages)
+        self.panel = SidePanel(self._split)
         self._other_pages: list[Page] = []  # than the chat
         self.activity: dict[QWidget, ActivityLine] = {}  # of the pages of jobs
         self._keeper = FocusKeeper(self)
@@ -63,9 +65,10 @@ class MainWindow(QMainWindow):
         self._is_narrow = self._is_folded = False  # folded: hidden because the window is narrow
         self._widths: dict[QWidget, float] = {self.sidebar: _SIDEBAR_WIDTH, self.panel: _PANEL_WIDTH}  # as above
         self._text_font = font
+        self._style(theme, font)  # before the layout, or all parts would be styled twice
         self._lay_out()
         self._connect()
-        self.apply_theme(theme, font)
+        self._fit_sides(font)
 
     def show_page(self, page: QWidget) -> None:
         """Show the chat or another page. To start faster, a page gets its style sheet when it is first shown."""
@@ -90,6 +93,11 @@ class MainWindow(QMainWindow):
             bar.set_still(still=self._is_still)
 
     def apply_theme(self, theme: Theme, font: QFont) -> None:
+        self._style(theme, font)
+        self.chat.apply_theme(theme, font)
+        self._fit_sides(font)
+
+    def _style(self, theme: Theme, font: QFont) -> None:
         self._sheet = stylesheet.sheet(theme, font)
         for part in (
             self.sidebar,
@@ -100,7 +108,9 @@ class MainWindow(QMainWindow):
             *self.activity.values(),
         ):
             part.setStyleSheet(self._sheet)
-        self.chat.apply_theme(theme, font)
+
+    def _fit_sides(self, font: QFont) -> None:
+        """Set the bounds and the widths of sidebar and panel for this size of text."""
         self._text_font = font
         for part, (minimum, limit) in ((self.sidebar, _MIN_SIDEBAR), (self.panel, _MIN_PANEL)):
             part.setMinimumWidth(min(max(scaled(minimum, font), minimum), limit))
@@ -261,8 +271,7 @@ class MainWindow(QMainWindow):
         self._split.setChildrenCollapsible(False)
         self._split.setStretchFactor(1, 1)
         self._split.setSizes([_SIDEBAR_WIDTH, self.width() - _SIDEBAR_WIDTH, _PANEL_WIDTH])
-        inside = QWidget(self)
-        work = Spaced(self.models.work, SMALL, inside)
-        self._column = stacked(inside, self._split, work, spacing=0, growing=self._split)
-        self.setCentralWidget(inside)
+        work = Spaced(self.models.work, SMALL, self._inside)
+        self._column = stacked(self._inside, self._split, work, spacing=0, growing=self._split)
+        self.setCentralWidget(self._inside)
         self.panel.hide()
