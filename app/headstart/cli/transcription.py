@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from headstart.chat.files.attachments import Transcribe
 from headstart.cli.command import Load, argument, flag
-from headstart.cli.render import harmless, show_reading
 from headstart.engine.speech.transcript import SpeechTranscript, subrip, text_with_times, web_vtt
 from headstart.errors import ModelNotFoundError, SettingsError, UnloadableModelError
 from headstart.library import library
@@ -52,6 +51,7 @@ class TranscribeFlags:
 
 def run(arguments: TranscribeFlags, _load: Load) -> int:
     """Print what is said in a recording. Return the exit code. Raises HeadstartError."""
+    from headstart.cli.render import harmless, show_reading
     from headstart.engine.speech import audio
 
     samples = audio.read(arguments.file)

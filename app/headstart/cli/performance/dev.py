@@ -17,9 +17,7 @@ from headstart.chat.files import attachments
 from headstart.chat.folders import folder_files
 from headstart.cli import transcription
 from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Option, argument, flag
-from headstart.cli.options import writable_file
 from headstart.cli.recognition import find_recognize
-from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, AudioError, BrokenModelError, HeadstartError, SettingsError
 
 
@@ -76,12 +74,18 @@ A group of flags that several commands have stands at the first of them; the oth
 This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 
+def _writable_file(text: str) -> Path:
+    from headstart.cli.options import writable_file
+
+    return writable_file(text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReferenceFlags:
     """The file to write a page to."""
 
     output: Path | None = flag(
-        None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file
+        None, "write the page to this file (default: print it)", metavar="FILE", read=_writable_file
     )
 
 
@@ -177,6 +181,8 @@ def print_text(arguments: TextFlags, _load: Load) -> int:
         return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)
+    from headstart.cli.render import harmless
+
     recognize, transcribe = find_recognize(), transcription.find_transcribe()
     print(harmless(attachments.attach(arguments.file, recognize=recognize, transcribe=transcribe).text))
     return 0
