@@ -16,6 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
+from bench import showcase
 from headstart import paths
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.loading.validation import Verdict, store_verdict
@@ -531,6 +532,17 @@ def test_other_model_is_exported_by_name_and_refusals_are_reported(
     press(work, "Try again")
     assert work.text == "Getting bad\n"
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
+
+
+def test_large_text_needs_no_scrolling_sideways(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    showcase.install()  # models with all that a card can say
+    assert (root / "qwen2.5-coder").is_dir()
+    app = open_program(find=installed_model)
+    app.settings.change(zoom=200)
+    app.window.resize(1180, 780)
+    app.window.actions_by_name["models"].trigger()
+    area = app.window.models.scroll_area
+    qtbot.waitUntil(lambda: area.viewport().width() > 600 and not area.horizontalScrollBar().maximum(), timeout=WAIT)
 
 
 def test_wheel_over_fields_scrolls_the_page(qtbot: QtBot, root: Path, open_program: Open) -> None:

@@ -20,7 +20,7 @@ from headstart.ui.models.model_choices import needed_memory
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.announcements import announce
 from headstart.ui.widgets.labels import Fold, Heading, StatusLine, button, muted, section
-from headstart.ui.widgets.layouts import Card, add, row, stacked
+from headstart.ui.widgets.layouts import Card, add, flowing, row, stacked
 from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
@@ -161,14 +161,13 @@ class RecipeRow(QWidget):
         self.get_fast = button(self.tr("Get fast (4 bits)"), self, "link")
         self.get_fast.setAccessibleName(self.tr("Get {} fast (4 bits)").format(recipe.title))
         title = section(recipe.title, self)
-        head = row(title)
-        head.insertWidget(1, self._recommended, 0, Qt.AlignmentFlag.AlignVCenter)
+        head = flowing((title, self._recommended), self, SMALL)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(MEDIUM)
         grid.setVerticalSpacing(TINY)
         grid.setColumnStretch(0, 1)
-        grid.addLayout(head, 0, 0)
+        grid.addWidget(head, 0, 0)
         grid.addWidget(self._about, 1, 0)
         for part in (self.get, self._badge):
             grid.addWidget(part, 0, 1, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)

@@ -15,7 +15,7 @@ from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Card, add, beside, row
+from headstart.ui.widgets.layouts import Card, add, beside, flowing
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -70,16 +70,16 @@ class NamedCard(Card):
         font.setBold(True)
         self._title.setFont(font)
 
-    def badges(self, texts: Iterable[str]) -> QHBoxLayout:
+    def badges(self, texts: Iterable[str]) -> QWidget:
         labels = [QLabel(text, self) for text in texts]
         for badge in labels:
             set_style_class(badge, "badge")
-        line = row(*labels)
+        line = flowing(labels, self, SMALL)
         line.setContentsMargins(0, 0, 0, TINY)
         return line
 
     def add_buttons(self, *buttons: QPushButton) -> None:
-        below = row(*buttons)
+        below = flowing(buttons, self, SMALL)
         below.setContentsMargins(0, SMALL, 0, 0)
         add(self.column, below, self._state)  # the state is below the buttons, so that it does not move them
 

@@ -199,10 +199,10 @@ def add(box: QBoxLayout, *parts: Part, growing: Part | None = None) -> None:
             box.addWidget(part, stretch)
 
 
-def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
+def flowing(widgets: Iterable[QWidget], parent: QWidget, spacing: int = MEDIUM) -> QWidget:
     """Create a row that wraps."""
     row = QWidget(parent)
-    flow = FlowLayout(row, MEDIUM)
+    flow = FlowLayout(row, spacing)
     for widget in widgets:
         flow.addWidget(widget)
     return row
