@@ -408,16 +408,22 @@ def _list_architectures(*, as_json: bool) -> None:
     from headstart_export.gguf import decoder
     from headstart_export.sources import weights
 
-    in_gguf = {*weights.GGUF.values(), *(kind.model_type for kind in decoder.ARCHITECTURES.values())}
+    own = {kind.model_type for kind in decoder.ARCHITECTURES.values()}  # whose graph tests compare
+    in_gguf, in_safetensors = {*weights.GGUF.values(), *own}, {*weights.TRIED, *weights.UNTRIED}
     rows = [
-        {"architecture": kind, "tried": kind in weights.TRIED, "gguf": kind in in_gguf}
-        for kind in sorted((*weights.TRIED, *weights.UNTRIED))
+        {
+            "architecture": kind,
+            "tried": kind in weights.TRIED or kind in own,
+            "safetensors": kind in in_safetensors,
+            "gguf": kind in in_gguf,
+        }
+        for kind in sorted(in_gguf | in_safetensors)
     ]
     if as_json:
         print(json.dumps(rows))
         return
     for item in rows:
-        gguf = "also from a GGUF file" if item["gguf"] else ""
+        gguf = f"{'also' if item['safetensors'] else 'only'} from a GGUF file" if item["gguf"] else ""
         print(f"{item['architecture']:20} {'tried' if item['tried'] else 'not tried':12} {gguf}".rstrip())
 
 

@@ -276,9 +276,12 @@ def test_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list", "--architectures"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert "gemma3_text          tried        also from a GGUF file" in listed
+    assert "lfm2                 tried        only from a GGUF file" in listed
     assert "xglm                 not tried" in listed
     assert cli.main(["--list", "--architectures", "--json"]) == 0
-    assert {"architecture": "opt", "tried": True, "gguf": False} in json.loads(capsys.readouterr().out)
+    assert {"architecture": "opt", "tried": True, "safetensors": True, "gguf": False} in json.loads(
+        capsys.readouterr().out
+    )
 
 
 def test_unknown_name_gets_similar_ones(
