@@ -234,7 +234,7 @@ class Mode(StrEnum):
 
 
 class DrafterChoice(StrEnum):
-    """The drafters that may guess ahead."""
+    """The drafters that may guess ahead. All but ANY have the names of their members of `Origin`."""
 
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone

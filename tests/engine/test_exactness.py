@@ -14,7 +14,7 @@ from scipy import stats
 
 from headstart.engine import sequence
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, Message, Mode, Origin, Round, Sampling, Speculation
+from headstart.engine.engine import Drafter, FinishReason, Message, Mode, Origin, Round, Sampling, Speculation
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -233,8 +233,8 @@ def test_ngrams_answer_as_the_target(lone_engine: LocalEngine, speculation: Spec
 
 @greedy_and_warm
 def test_ngrams_do_draft(lone_engine: LocalEngine, sampling: Sampling) -> None:
-    wanted = request(CODE * 3, sampling=sampling, speculation=SPECULATIONS["fixed 8"], tokens=200)
-    given = ask(forget(lone_engine), wanted)
+    alone = replace(SPECULATIONS["fixed 8"], drafter=Drafter.NGRAM)
+    given = ask(forget(lone_engine), request(CODE * 3, sampling=sampling, speculation=alone, tokens=200))
     assert given.stats.drafted > 0
     assert {step.round.drafter for step in given.steps} == {Origin.TARGET, Origin.NGRAM}
     assert given.essence == ask(forget(lone_engine), request(CODE * 3, sampling=sampling, tokens=200)).essence

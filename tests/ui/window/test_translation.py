@@ -174,7 +174,7 @@ def test_language_of_the_system_is_taken_where_the_window_speaks_it(system: str,
 
 
 def test_translations_that_are_there_are_compiled_as_they_are() -> None:
-    assert translations.stale() == []
+    assert translations.stale() == [], "run `python -m tests.translations`"
 
 
 CHINESE = ("zh_CN", "zh_TW")
@@ -251,8 +251,9 @@ def test_nothing_is_missing_and_nothing_left_over(language: str, tmp_path: Path)
     fresh = tmp_path / "fresh.ts"
     shutil.copy(file_of(language), fresh)
     translations.update(fresh, language)
-    assert translations.messages(fresh) == translations.messages(file_of(language))
-    assert not translations.messages(file_of(language), unfinished=True)
+    remedy = f"run `python -m tests.translations`, translate what is new in {file_of(language)}, and run it again"
+    assert translations.messages(fresh) == translations.messages(file_of(language)), remedy
+    assert not translations.messages(file_of(language), unfinished=True), remedy
     assert 'type="' not in file_of(language).read_text(encoding="utf-8")  # vanished, obsolete
 
 
