@@ -20,7 +20,7 @@ from tests.conftest import KERNEL_SOURCES, proven_once, sources_of
 from tests.engine.answers import Whimsical, load
 
 STOCK = {**plain(), KERNELS: ""}
-HISTORIES, FEW, MANY = 6, 3, 200
+FEW, MORE, MANY = 3, 6, 200
 KINDS = ("convolutional", "recurrent", "experts")
 RUN_BY_HISTORIES = (
     "app/headstart/engine",
@@ -33,6 +33,8 @@ RUN_BY_HISTORIES = (
     "tests/engine/test_histories.py",
 )
 
+few_or_more = pytest.mark.parametrize("histories", [FEW, pytest.param(MORE, marks=pytest.mark.slow)])
+
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
@@ -43,7 +45,7 @@ def one_thread() -> Iterator[None]:
     core().set_property("CPU", {"INFERENCE_NUM_THREADS": before})
 
 
-def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int = HISTORIES) -> Report:
+def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], histories: int) -> Report:
     """Compare guessing with plain engines in random histories; in every second one, a policy guesses at random."""
     options = LoadOptions(target, context=1024, properties=properties)
     guessing = LoadOptions(target, draft, context=1024, properties=properties, parallel=2)
@@ -60,8 +62,11 @@ def fuzz(target: Path, draft: Path, home: Path, properties: dict[str, str], hist
     return run.report
 
 
-def test_histories_have_the_same_bits_with_guesses(tiny_family: Path, tiny_draft: Path, headstart_home: Path) -> None:
-    assert not fuzz(tiny_family, tiny_draft, headstart_home, {}).differing
+@few_or_more
+def test_histories_have_the_same_bits_with_guesses(
+    tiny_family: Path, tiny_draft: Path, headstart_home: Path, histories: int
+) -> None:
+    assert not fuzz(tiny_family, tiny_draft, headstart_home, {}, histories).differing
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -107,14 +112,15 @@ def require_same_bits(models: Path, home: Path, monkeypatch: pytest.MonkeyPatch,
     assert len(branches) >= histories // 20
 
 
+@few_or_more
 def test_histories_have_the_same_bits_with_openvino(
-    tiny_quantized: Path, tiny_draft: Path, headstart_home: Path
+    tiny_quantized: Path, tiny_draft: Path, headstart_home: Path, histories: int
 ) -> None:
-    assert not fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK).differing
+    assert not fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK, histories).differing
 
 
 def test_histories_show_a_pass_that_is_not_padded(
     tiny_quantized: Path, tiny_draft: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Invariance, "apply", lambda *_: True)
-    assert fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK, histories=3).differing
+    assert fuzz(tiny_quantized, tiny_draft, headstart_home, STOCK, FEW).differing
