@@ -107,9 +107,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(marker)
     asked = config.getoption("markexpr")
     unasked = [marker for marker in ON_REQUEST if not re.search(rf"\b{marker}\b", asked)]
-    left_out = [item for item in items if next(filter(item.get_closest_marker, ON_REQUEST), None) in unasked]
+    left_out = {item for item in items if next(filter(item.get_closest_marker, ON_REQUEST), None) in unasked}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     if "slow" not in unasked:  # what takes longest does not begin last
         items.sort(key=_place)

@@ -346,7 +346,7 @@ import sys
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
-sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 17000,)))))
+sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine((("多" * 100 + " ") * 300,)))))
 """
 
 
@@ -354,7 +354,7 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 17000,)))))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a closed pipe otherwise")
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_closed_pipe_is_no_error(flags: tuple[str, ...]) -> None:
-    more_than_a_pipe_holds = ("--max-new-tokens", "17000")
+    more_than_a_pipe_holds = ("--max-new-tokens", "300")
     command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", *more_than_a_pipe_holds, *flags]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
