@@ -63,7 +63,7 @@ class Whatever(types.SimpleNamespace):
         setattr(self, name, Whatever())
         return getattr(self, name)
 CommonParams = Whatever
-common_speculative_type = Whatever()
+common_speculative_type = llama_flash_attn_type = Whatever()
 def Server(params):
     sys.argv = ["llama", "--model", params.model.path, "--host", params.hostnames[0], "--port", str(params.port)]
     draft = params.speculative.draft

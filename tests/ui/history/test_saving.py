@@ -1,6 +1,7 @@
 """Saving on a full disk, with a killed window, a damaged history or a second start."""
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -475,3 +476,20 @@ def test_deleted_message_leaves_no_word_after_a_pause(
     assert cache.exists()
     app.window.close()
     assert not cache.exists()
+
+
+def test_chat_that_is_deleted_during_the_work_is_erased_right_after_it(
+    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, may_end = list[float](), threading.Semaphore(0)
+
+    def care(_path: Path, _key: object, quiet_seconds: float, _task: object) -> bool:
+        waits.append(quiet_seconds)
+        return may_end.acquire()
+
+    monkeypatch.setattr("headstart.ui.history.maintenance._care", care)
+    app.maintenance.begin()
+    qtbot.waitUntil(lambda: len(waits) == 1, timeout=WAIT)
+    app.maintenance.erase()
+    may_end.release(2)
+    qtbot.waitUntil(lambda: waits[1:] == [0.0], timeout=WAIT)

@@ -274,6 +274,7 @@ class Maintenance(QObject):
         super().__init__(parent)
         self._store, self._cared_for = store, store.changes
         self._is_erased = True  # all that was deleted, so far as is known
+        self._is_urgent = False  # something was deleted for good during the work
         self._task: BackgroundTask | None = None
         self._pool = QThreadPool(self)
         self._delay = QTimer(self, singleShot=True, interval=_DELAY_MS)
@@ -305,13 +306,15 @@ class Maintenance(QObject):
 
     @Slot()
     def erase(self) -> None:
-        """Erase what was deleted at once."""
+        """Erase what was deleted at once, or as soon as the work under way has ended."""
+        self._is_urgent = self._pool.activeThreadCount() > 0
         self._begin(0.0)
 
     def close(self) -> None:
         """Cancel a backup, which the next start makes, and erase what was deleted. The store writes the rest."""
         for timer in (self._delay, self._timer, self._sync_timer):
             timer.stop()
+        self._is_urgent = False
         self._sync_pool.waitForDone()
         if self._task:
             self._task.cancel()
@@ -337,6 +340,9 @@ class Maintenance(QObject):
     @Slot(object)
     def _on_done(self, is_erased: bool) -> None:
         self._is_erased = is_erased
+        if self._is_urgent:
+            self._pool.waitForDone()  # its thread is about to end
+            self.erase()
 
 
 def _sync(path: Path) -> None:
