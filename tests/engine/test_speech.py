@@ -2,12 +2,15 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from headstart.engine.speech import audio
+from headstart.engine.speech import transcriber as transcriber_module
 from headstart.engine.speech.dictation import dictate
 from headstart.engine.speech.pauses import SpeechSpan, chunks
 from headstart.engine.speech.transcriber import Transcriber
@@ -60,6 +63,50 @@ def test_other_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "song.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + bytes(100))
     with pytest.raises(AudioError, match=r"song\.m4a .*save it as WAV"):
         audio.read(tmp_path / "song.m4a")
+
+
+class LoopingPipeline:
+    """Whisper where it finds no end: it repeats itself unless that is forbidden."""
+
+    loop = "lacquer " * 10
+
+    def __init__(self, _folder: Path, _device: str, **_properties: Any) -> None:
+        """Load nothing."""
+
+    def get_generation_config(self) -> SimpleNamespace:
+        return SimpleNamespace(is_multilingual=False)
+
+    def generate(self, _samples: list[float], **options: Any) -> SimpleNamespace:
+        text = "It is late." if "no_repeat_ngram_size" in options else self.loop
+        return SimpleNamespace(chunks=[SimpleNamespace(start_ts=0.0, end_ts=1.0, text=text)], language="<|en|>")
+
+
+class NoPauses:
+    """Speech from the first sample to the last."""
+
+    def __init__(self, _path: Path) -> None:
+        """Load nothing."""
+
+    def speech(self, samples: Any) -> list[SpeechSpan]:
+        return [SpeechSpan(0, len(samples))]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("漆" * 200, "It is late."),
+        ("lacquer " * 10, "It is late."),
+        ("no " * 9, ("no " * 9).strip()),
+        (" ".join(SAID * 6), " ".join(SAID * 6)),
+    ],
+)
+def test_text_that_repeats_itself_without_end_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, text: str, written: str
+) -> None:
+    monkeypatch.setattr(transcriber_module, "openvino_genai", lambda: SimpleNamespace(WhisperPipeline=LoopingPipeline))
+    monkeypatch.setattr(transcriber_module, "Pauses", NoPauses)
+    monkeypatch.setattr(LoopingPipeline, "loop", text)
+    assert Transcriber(Path()).transcribe(np.zeros(audio.RATE, np.float32)).text == written
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Speech recognition by a Whisper model. The model gets speech alone: it invents words for anything else."""
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,8 @@ ENCODER, DECODER, PAUSES = "openvino_encoder_model.xml", "openvino_decoder_model
 _CHUNK = 27 * RATE  # samples of speech; the model reads 30 s at a time
 _MARGIN = RATE  # samples around it that the model hears, too: without any it misses words
 _BEAMS = 5  # texts that are followed at the same time, with half the word errors of one
+_LOOP = re.compile(r"(.{1,40}?)\1{9,}", re.DOTALL)  # the same ten times in a row, where the model does not find an end
+_WITHOUT_LOOPS = {"no_repeat_ngram_size": 3}  # tokens
 
 
 class Transcriber:
@@ -75,7 +78,10 @@ class Transcriber:
         """Return start, end and text of each segment of a chunk, and its language."""
         if self.languages and language:
             options = options | {"language": f"<|{language}|>"}
-        result = self._pipeline.generate(samples.tolist(), return_timestamps=True, **options)
+        options = options | {"return_timestamps": True}
+        result = self._pipeline.generate(samples.tolist(), **options)
+        if _LOOP.search("".join(each.text for each in result.chunks)):
+            result = self._pipeline.generate(samples.tolist(), **options, **_WITHOUT_LOOPS)
         end = len(samples) / RATE
         found = [
             (min(each.start_ts, end), min(each.end_ts, end) if each.end_ts >= 0 else end, each.text.strip())
