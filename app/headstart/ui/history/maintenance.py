@@ -307,7 +307,7 @@ class Maintenance(QObject):
     @Slot()
     def erase(self) -> None:
         """Erase what was deleted at once, or as soon as the work under way has ended."""
-        self._is_urgent = self._pool.activeThreadCount() > 0
+        self._is_urgent = True
         self._begin(0.0)
 
     def close(self) -> None:
@@ -331,6 +331,7 @@ class Maintenance(QObject):
         if self._pool.activeThreadCount():
             self._is_erased = False  # the next tick looks again
             return
+        self._is_urgent = False
         self._cared_for = self._store.changes
         self._task = BackgroundTask(partial(_care, self._store.path, self._store.key, quiet_seconds))
         self._task.done.connect(self._on_done)
