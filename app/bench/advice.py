@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.command import Command, Load, argument, flag
-from headstart.cli.options import writable_file, write_json
+from headstart.cli.command import Command, Load, argument, flag, writable_file
+from headstart.cli.options import write_json
 from headstart.cli.performance.bench import ratio_text, read_result
 from headstart.cli.program import execute
 from headstart.cli.render import harmless

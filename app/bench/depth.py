@@ -1,6 +1,7 @@
 """Times reading and writing behind long texts, beside llama.cpp with flash attention off and on.
 
-`python app/bench/depth.py MODEL --gguf FILE --llama PYTHON` prints JSON, and a table to standard error. Everybody
+`python app/bench/depth.py MODEL --gguf FILE --llama PYTHON` prints JSON, and a table to standard error. PYTHON has the
+package xllamacpp; `--llama-server PATH` names a server of your own build. Everybody
 reads the same random tokens up to each depth and writes there, all in turns. What was read stays: the tokens a second
 of a prompt are those of all parts up to the depth. Nothing is guessed.
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headstart.cli.command import INTERRUPTED, Load, flag
-from headstart.cli.options import ModelSelection, RequestSettings, find_setting, model_info, writable_file
+from headstart.cli.command import INTERRUPTED, Load, flag, writable_file
+from headstart.cli.options import ModelSelection, RequestSettings, find_setting, model_info
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import ConversationRequest, Engine, Event, Finish, FinishReason, Message, Sampling, Step

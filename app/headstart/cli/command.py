@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import MemoryBudgetError
+from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.parameters import TRUTHS, Parameter, declared, parameter
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
@@ -46,6 +46,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def flag(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word that readers of command lines know
     """Return a field that is a flag; `more` goes to Parameter."""
     return parameter(default, help, is_flag=True, **more)
+
+
+def writable_file(text: str) -> Path:
+    """Return a path whose folder exists, checked before minutes of measuring. Raises SettingsError."""
+    path = Path(text).expanduser()
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise SettingsError(f"{text} cannot be written: name a file in a folder that exists.")
+    return path
 
 
 def argument(help: str, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import paths, private_files, remotes
-from headstart.cli.command import flag
+from headstart.cli.command import flag, writable_file
 from headstart.engine.engine import (
     USUAL_DEVICE,
     ConversationRequest,
@@ -43,14 +43,6 @@ from headstart.parameters import (
     filled,
     values_of,
 )
-
-
-def writable_file(text: str) -> Path:
-    """Return a path whose folder exists, checked before minutes of measuring. Raises SettingsError."""
-    path = Path(text).expanduser()
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise SettingsError(f"{text} cannot be written: name a file in a folder that exists.")
-    return path
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

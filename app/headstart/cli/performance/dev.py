@@ -16,7 +16,16 @@ import click
 from headstart.chat.files import attachments
 from headstart.chat.folders import folder_files
 from headstart.cli import transcription
-from headstart.cli.command import Command, CommandGroup, LazyCommand, Load, Option, argument, flag
+from headstart.cli.command import (
+    Command,
+    CommandGroup,
+    LazyCommand,
+    Load,
+    Option,
+    argument,
+    flag,
+    writable_file,
+)
 from headstart.cli.recognition import find_recognize
 from headstart.errors import AttachmentError, AudioError, BrokenModelError, HeadstartError, SettingsError
 
@@ -74,18 +83,12 @@ A group of flags that several commands have stands at the first of them; the oth
 This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 
-def _writable_file(text: str) -> Path:
-    from headstart.cli.options import writable_file
-
-    return writable_file(text)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReferenceFlags:
     """The file to write a page to."""
 
     output: Path | None = flag(
-        None, "write the page to this file (default: print it)", metavar="FILE", read=_writable_file
+        None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file
     )
 
 
