@@ -6,9 +6,14 @@
 # release.sh --try OUTPUT      then install the .deb in bare Debians, and the .run file here, and use them
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
+usage() { sed -n '2,6s/^# *//p' "$0"; }
 mode=once
-case ${1-} in --twice | --try) mode=${1#--}; shift ;; esac
-[ $# = 1 ] || { sed -n '2,6s/^# *//p' "$0" >&2; exit 2; }
+case ${1-} in
+    -h | --help) usage; exit ;;
+    --twice | --try) mode=${1#--}; shift ;;
+    -*) usage >&2; exit 2 ;;
+esac
+[ $# = 1 ] || { usage >&2; exit 2; }
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
 work=$(mktemp -d)

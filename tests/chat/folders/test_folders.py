@@ -614,6 +614,23 @@ def test_file_that_takes_long_is_left_for_later_whatever_its_size(
     assert names(index, files, "99") == ["papers/long.txt, line 98"]
 
 
+def test_question_reads_one_page_of_a_file_of_many_and_then_the_other_files(
+    index: FolderIndex, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_files, "PIECE", 10)
+    write(files / "long.txt", "\n".join(f"line {number}" for number in range(1, 200)))
+    question, rest = DirectReader(), DirectReader()
+    assert list(index.update(str(files), question, large=False))
+    assert question.paths[0] == "long.txt"  # the newest
+    assert len(question.paths) > 1
+    assert index.problem(str(files)) == folder_index.UNREAD
+    assert names(index, files, "boat")
+    assert not names(index, files, "199")
+    assert update(index, files, rest).problem == ""
+    assert rest.paths == ["long.txt"]
+    assert names(index, files, "199") == ["papers/long.txt, line 199"]
+
+
 def test_index_is_made_once_by_several_threads(home: Path) -> None:
     def make(_: int) -> bool:
         with FolderIndex(home, None) as opened:

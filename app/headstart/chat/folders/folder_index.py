@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 VERSION = 3
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
+_LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
 _MAX_NAMED = 100  # unreadable files of a folder
 _SCHEMA = (
@@ -213,8 +214,8 @@ class FolderIndex:
         """Read what has changed in a folder since, small and new files first; yield the state after each piece.
 
         It can be cut off anywhere: it ends early if it is not wanted, and what was read is kept. Renamed files are
-        settled first. Without `large`, large files and those that an update was cut off in are left for later, and the
-        last state is left out: it takes long.
+        settled first. Without `large`, large files, those of many pages and those that an update was cut off in are
+        left for later, and the last state is left out: it takes long.
         """
         rank = self._rank(folder)
         if not rank:
@@ -232,13 +233,14 @@ class FolderIndex:
         begun = self._begun(rank)
         changed.sort(key=lambda path: _urgency(listing.files[path], is_begun=path in begun))
         work = _Work(sum(listing.files[path].size for path in changed), len(listing.files) - len(changed))
+        is_left = False
         for path in changed:
             size = listing.files[path].size
             is_large = size > SMALL or path in begun
             if not is_wanted() or (is_large and not large):
                 return
             is_read = False
-            for share, is_read in self._read(rank, Path(folder), path, reader, is_wanted):
+            for share, is_read in self._read(rank, Path(folder), path, reader, is_wanted, large=large):
                 work.share = share
                 if is_large and not is_read:
                     left = work.seconds_left(size)
@@ -246,9 +248,14 @@ class FolderIndex:
                         folder, work.files, total=len(listing.files), reading=path, share=share, seconds_left=left
                     )
             if not is_read:
-                return
+                if large or not is_wanted():
+                    return
+                is_left = True
+                continue
             work.end_file(size)
             yield FolderState(folder, work.files, total=len(listing.files), seconds_left=work.seconds_left())
+        if is_left:
+            return
         self._note_unreadable(rank, listing)
         self._set_folder(rank, CUT if listing.is_cut else "", listing.skipped)
         if large:
@@ -439,11 +446,11 @@ class FolderIndex:
             self._connection.execute(statement, (path, *state, rank, old))
 
     def _read(
-        self, rank: int, folder: Path, path: str, reader: FileReader, is_wanted: IsWanted
+        self, rank: int, folder: Path, path: str, reader: FileReader, is_wanted: IsWanted, *, large: bool
     ) -> Iterator[tuple[float, bool]]:
         """Read a file into the index; yield the share that is read after each piece, and whether that is all.
 
-        If the last is not all, the reading was cancelled.
+        If the last is not all, the reading was cancelled, or the file takes long and `large` is false.
         """
         before = _NEVER
         try:
@@ -457,7 +464,7 @@ class FolderIndex:
                     return
                 self._append(file, piece, headings)
                 yield piece.share, not piece.next
-                if piece.next and not is_wanted():
+                if piece.next and not (is_wanted() and (large or piece.share >= _LONG)):
                     return
         except CancelledError:
             return
