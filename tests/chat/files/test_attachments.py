@@ -513,7 +513,8 @@ def test_archive_with_a_password_is_refused(tmp_path: Path, name: str) -> None:
 
 SHEET_XML = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1">
 <c r="A1" t="inlineStr"><is><t>Part</t></is></c><c r="B1" t="inlineStr"><is><t>Count</t></is></c></row><row r="2">
-<c r="A2" t="inlineStr"><is><t>Paddle</t></is></c><c r="B2"><v>31</v></c></row></sheetData></worksheet>"""
+<c r="A2" t="inlineStr"><is><t>Paddle</t></is></c><c r="B2"><v>31</v></c><c r="C2"><v>0.30000000000000004</v></c></row>
+</sheetData></worksheet>"""
 LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 WORKBOOK = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -528,15 +529,39 @@ WORKBOOK = {
     "xl/worksheets/sheet1.xml": SHEET_XML,
 }
 DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+
+
+def relations(**parts: tuple[str, str]) -> str:
+    """Return the XML that relates parts of an office file: kind and name, by id."""
+    inner = "".join(
+        f'<Relationship Id="{key}" Type="{LINKS}/{kind}" Target="{name}"/>' for key, (kind, name) in parts.items()
+    )
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
+    )
+
+
+def paragraph(*runs: str) -> str:
+    return f"<a:p>{''.join(f'<a:r><a:t>{run}</a:t></a:r>' for run in runs)}</a:p>"
+
+
 SLIDES = {
-    "ppt/presentation.xml": "<presentation/>",
-    "ppt/slides/slide2.xml": f"<s {DRAWING}><a:p><a:r><a:t>Risks</a:t></a:r></a:p></s>",
-    "ppt/slides/slide1.xml": f"<s {DRAWING}><a:p><a:r><a:t>La</a:t></a:r><a:r><a:t>unch</a:t></a:r></a:p>"
-    "<a:p><a:r><a:t>In May</a:t></a:r></a:p></s>",
-    "ppt/notesSlides/notesSlide1.xml": f"<s {DRAWING}><a:p><a:r><a:t>Smile</a:t></a:r></a:p></s>",
+    "ppt/presentation.xml": f'<p xmlns:r="{LINKS}"><sldIdLst><sldId id="256" r:id="r2"/><sldId id="257" r:id="r1"/>'
+    "</sldIdLst></p>",
+    "ppt/_rels/presentation.xml.rels": relations(r1=("slide", "slides/slide1.xml"), r2=("slide", "slides/slide2.xml")),
+    "ppt/slides/slide1.xml": f"<s {DRAWING}>{paragraph('Risks')}<a:p><a:fld><a:t>2</a:t></a:fld></a:p></s>",
+    "ppt/slides/slide2.xml": f"<s {DRAWING}>{paragraph('La', 'unch')}<a:p><a:r><a:t>In</a:t></a:r><a:br/><a:r><a:t>May"
+    "</a:t></a:r></a:p></s>",
+    "ppt/slides/_rels/slide2.xml.rels": relations(r1=("diagramData", "../diagrams/data1.xml")),
+    "ppt/slides/_rels/slide1.xml.rels": relations(r1=("notesSlide", "/ppt/notesSlides/notesSlide1.xml")),
+    "ppt/diagrams/data1.xml": f"<s {DRAWING}>{paragraph('Ship')}{paragraph('Sell')}</s>",
+    "ppt/notesSlides/notesSlide1.xml": f"<s {DRAWING}>{paragraph('Smile')}</s>",
 }
 OPEN_XML = """<o xmlns:text="urn:t" xmlns:table="urn:b"><text:h text:outline-level="2">Rent</text:h>
-<text:p>It is<text:s/>due<text:line-break/>monthly.</text:p><table:table><table:table-row><table:table-cell>
+<text:p>It is<text:s/>due<text:annotation><text:p>when?</text:p></text:annotation><text:line-break/>monthly<text:note>
+<text:note-citation>1</text:note-citation><text:note-body><text:p>In cash.</text:p></text:note-body>
+</text:note>.</text:p>
+<table:table><table:table-row><table:table-cell>
 <text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row>
 </table:table></o>"""
 MAIL = b"""From: Ann <ann@example.org>
@@ -562,11 +587,13 @@ MAIL_TEXT = (
 )
 MAIL_TEXT += "The gate code is **5518**.\nAttached: plan.pdf"
 PACKED = [
-    ("stock.xlsx", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31"),
-    ("stock", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31"),
-    ("plan.pptx", SLIDES, "# Slide 1: Launch\n\nIn May\nSmile\n\n# Slide 2: Risks"),
+    ("stock.xlsx", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31 | 0.3"),
+    ("stock", WORKBOOK, "# Stock\n\nPart | Count\nPaddle | 31 | 0.3"),
+    ("plan.pptx", SLIDES, "# Slide 1: Launch\n\nIn May\nShip\nSell\n\n# Slide 2: Risks\n\nSmile"),
+    ("bare.pptx", {name: SLIDES[name] for name in SLIDES if "rels" not in name},
+     "# Slide 1: Risks\n\n\n# Slide 2: Launch\n\nIn May"),
     ("a.odt", {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN_XML},
-     "## Rent\n\nIt is due\nmonthly.\n\na | b"),
+     "## Rent\n\nIt is due\nmonthly [In cash.].\n\na | b"),
 ]  # fmt: skip
 
 
@@ -580,6 +607,37 @@ def test_mail_is_read_with_its_heads(tmp_path: Path) -> None:
     assert attach(tmp_path / "a.eml").text == MAIL_TEXT
     (tmp_path / "a.mbox").write_bytes(b"From ann Tue Sep  2 09:00:00 2025\n" + MAIL + b"\nFrom bob\n" + MAIL)
     assert attach(tmp_path / "a.mbox").text == f"{MAIL_TEXT}\n\n{MAIL_TEXT}"
+
+
+FORWARD = b"""Subject: Fwd
+Content-Type: multipart/mixed; boundary=y
+
+--y
+Content-Type: text/plain; charset=x-nobody
+
+See below: caf\xc3\xa9.
+--y
+Content-Type: image/png
+
+picture
+--y
+Content-Type: text/plain
+
+And this.
+--y
+Content-Type: message/rfc822
+
+Subject: Keys
+
+The keys are in the blue box.
+--y--
+"""
+
+
+def test_mail_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_bytes(FORWARD)
+    expected = "# Fwd\n\n\nSee below: café.\n\nAnd this.\n\n# Keys\n\n\nThe keys are in the blue box."
+    assert attach(tmp_path / "a.eml").text == expected
 
 
 def test_rich_text_is_read(tmp_path: Path) -> None:

@@ -162,7 +162,8 @@ def spreadsheet(path: Path) -> str:
             sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
     except CalamineError as error:
         raise ValueError from error
-    return "\n\n".join(f"# {name}\n\n{_table(rows)}" for name, rows in sheets if any(map(any, rows)))
+    tables = ((name, _table(rows)) for name, rows in sheets)
+    return "\n\n".join(f"# {name}\n\n{table}" for name, table in tables if table)
 
 
 def _table(rows: list[list[Any]]) -> str:
@@ -171,25 +172,54 @@ def _table(rows: list[list[Any]]) -> str:
 
 def _shown(value: object) -> str:
     """Return the value of a cell as spreadsheets usually show it."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else f"{value:.15g}"
     return " ".join(str(value).split())
 
 
 def slides(path: Path) -> str:
-    """Return the text of a .pptx file, slide by slide, with the notes."""
+    """Return the text of a .pptx file, slide by slide, with their diagrams and notes."""
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
         names = set(archive.namelist())
-        slides = sorted((name for name in names if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)), key=_number)
-        notes = {name: f"ppt/notesSlides/notesSlide{_number(name)}.xml" for name in slides}
         texts = []
-        for number, name in enumerate(slides, start=1):
+        for number, name in enumerate(_slides_in_order(archive), start=1):
             lines = _paragraphs(archive.read(name))
-            lines += _paragraphs(archive.read(notes[name])) if notes[name] in names else []
+            for kind, part in _related(archive, name).values():
+                if kind in ("diagramData", "notesSlide") and part in names:
+                    lines += _paragraphs(archive.read(part))
             title = f": {lines[0]}" if lines else ""
             texts.append("\n".join([f"# Slide {number}{title}", "", *lines[1:]]))
     return "\n\n".join(texts)
+
+
+_PRESENTATION = "ppt/presentation.xml"
+
+
+def _slides_in_order(archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of the slides as they are shown; names may have another order."""
+    named = {name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)}
+    parts = _related(archive, _PRESENTATION)
+    entries = ET.fromstring(archive.read(_PRESENTATION)).iterfind(".//{*}sldIdLst/{*}sldId")  # noqa: S314
+    ids = (next((value for key, value in entry.items() if key.endswith("}id")), "") for entry in entries)
+    shown = [parts[each][1] for each in ids if each in parts]
+    return [name for name in shown if name in named] or sorted(named, key=_number)
+
+
+def _related(archive: zipfile.ZipFile, name: str) -> dict[str, tuple[str, str]]:
+    """Return the parts of an office file that one of its parts refers to: kind and name, by id."""
+    folder, file = posixpath.split(name)
+    try:
+        root = ET.fromstring(archive.read(f"{folder}/_rels/{file}.rels"))  # noqa: S314 - expat bounds entities
+    except KeyError:
+        return {}
+    return {
+        link.get("Id", ""): (
+            link.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join(folder, link.get("Target", ""))).lstrip("/"),
+        )
+        for link in root
+    }
 
 
 def _number(name: str) -> int:
@@ -198,8 +228,23 @@ def _number(name: str) -> int:
 
 def _paragraphs(markup: bytes) -> list[str]:
     root = ET.fromstring(markup)  # noqa: S314 - expat bounds entities
-    found = ("".join(run.text or "" for run in paragraph.iterfind(".//{*}t")) for paragraph in root.iterfind(".//{*}p"))
-    return [line for line in found if line.strip()]
+    found = ("".join(map(_run, paragraph)).strip() for paragraph in root.iterfind(".//{*}p"))
+    return list(filter(None, found))
+
+
+def _run(element: ET.Element) -> str:
+    """Return the text of a part of a paragraph; of fields, such as the number of the slide, nothing."""
+    match _local_name(element):
+        case "br":
+            return " "
+        case "fld":
+            return ""
+        case _:
+            return "".join(text.text or "" for text in element.iterfind(".//{*}t"))
+
+
+def _local_name(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
 
 
 def open_document(path: Path) -> str:
@@ -213,7 +258,7 @@ def open_document(path: Path) -> str:
 def _blocks(element: ET.Element) -> Iterator[str]:
     """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
     for child in element:
-        match child.tag.rpartition("}")[2]:
+        match _local_name(child):
             case "h":
                 level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
                 yield f"{'#' * min(int(level), 6)} {_inline(child)}"
@@ -228,10 +273,22 @@ def _blocks(element: ET.Element) -> Iterator[str]:
 
 
 def _inline(element: ET.Element) -> str:
-    spaces = {"tab": " ", "s": " ", "line-break": "\n"}
     parts = [element.text or ""]
     for child in element:
-        parts += [spaces.get(child.tag.rpartition("}")[2], ""), _inline(child), child.tail or ""]
+        match _local_name(child):
+            case "tab" | "s":
+                parts.append(" ")
+            case "line-break":
+                parts.append("\n")
+            case "note":
+                parts.append(f" [{' '.join(_blocks(child))}]")
+            case "frame":
+                parts.append(" ".join(_blocks(child)))
+            case "annotation":
+                pass
+            case _:
+                parts.append(_inline(child))
+        parts.append(child.tail or "")
     return "".join(parts)
 
 
@@ -261,13 +318,27 @@ def mailbox(path: Path) -> str:
 
 def _message(message: EmailMessage) -> str:
     body = message.get_body(("plain", "html"))
-    text = body.get_content() if body else ""
-    if body and body.get_content_subtype() == "html":
-        text = html_text.to_markdown(text)
+    texts, names = [_text_of_part(body)] if body else [], []
+    for part in message.iter_attachments():
+        if part.get_content_type() == "message/rfc822":  # forwarded
+            texts.append(_message(part.get_content()))
+        elif name := part.get_filename():
+            names.append(name)
+        elif part.get_content_maintype() == "text":  # goes on behind a picture
+            texts.append(_text_of_part(part))
     heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
-    names = [part.get_filename() or "" for part in message.iter_attachments()]
-    attached = [f"Attached: {', '.join(filter(None, names))}"] if any(names) else []
-    return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", text.strip(), *attached])
+    attached = [f"Attached: {', '.join(names)}"] if names else []
+    return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", "\n\n".join(filter(None, texts)), *attached])
+
+
+def _text_of_part(part: EmailMessage) -> str:
+    """Return the text of a part of a message, also if its encoding is not the one that it names."""
+    content: Any = part.get_payload(decode=True) or b""
+    try:
+        text = content.decode(part.get_content_charset("ascii"))
+    except (LookupError, UnicodeError):
+        text = _decoded(content)
+    return (html_text.to_markdown(text) if part.get_content_subtype() == "html" else text).strip()
 
 
 def notebook(path: Path) -> str:
