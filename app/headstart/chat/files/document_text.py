@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from mailbox import mbox
 from pathlib import Path
@@ -331,7 +331,7 @@ def _message(message: EmailMessage) -> str:
     return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", "\n\n".join(filter(None, texts)), *attached])
 
 
-def _text_of_part(part: EmailMessage) -> str:
+def _text_of_part(part: MIMEPart) -> str:
     """Return the text of a part of a message, also if its encoding is not the one that it names."""
     content: Any = part.get_payload(decode=True) or b""
     try:
