@@ -223,6 +223,25 @@ def test_thanks_are_not_searched() -> None:
     assert understand("Thanks!", TALK).searched == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [
+        ("Summarise what my notes say about the walrus", True),
+        ("How heavy is a walrus?", True),
+        ("Who was the first emperor of Rome?", False),
+    ],
+)
+def test_few_notes_on_one_subject_answer_questions_on_it(
+    index: FolderIndex, tmp_path: Path, question: str, is_answered: bool
+) -> None:
+    notes = tmp_path / "notes"
+    for number, verb in enumerate(("sleeps", "eats clams", "swims", "weighs 1,700 kg", "dives", "is old")):
+        write(notes / f"{number}.txt", f"The walrus {verb}.")
+    index.keep([str(notes)])
+    update(index, notes, DirectReader())
+    assert bool(index.find([str(notes)], question)) is is_answered
+
+
 @pytest.mark.parametrize("has_model", [False, True])
 def test_nothing_is_found_where_nothing_fits(index: FolderIndex, folder: Path, has_model: bool) -> None:
     embedder = TopicEmbedder()

@@ -22,6 +22,7 @@ MIN_SHARE = 0.42  # of the weight of the question's words, in the passage and in
 MIN_GAIN = 0.09  # of the cosine above that of questions on other subjects, as a share of what is possible
 MIN_SHARE_OF_PAIRS = 0.2  # of CJK characters: pairs overlap, and every other one is no word
 UNKNOWN_NAME = 4.0  # times as much if the question has names, and the folders none of them
+MIN_PASSAGES = 40  # as if there were so many: in fewer, a word that all have is the subject, and says something
 ALONE = 0.5  # of these shares is enough without a model for the meaning
 # Questions that have no answer in most folders: models and languages differ in the cosines that these have.
 OTHER_SUBJECTS = (
@@ -148,7 +149,8 @@ class FolderSearch:
             rows = self._connection.execute(query, (f'"{term}"', is_usual)).fetchall()
             odds = (self._count - count + 0.5) / (count + 0.5)
             scores.bound += _SATURATION * max(math.log(odds), 1e-6)  # as FTS5 weighs it
-            scores.weights.append(math.log1p(odds))  # above zero for words that most passages have, too
+            total = max(self._count, MIN_PASSAGES)
+            scores.weights.append(math.log1p((total - count + 0.5) / (count + 0.5)))
             for passage, value in rows:
                 scores.texts[passage] -= value
                 scores.found[passage] |= 1 << bit
