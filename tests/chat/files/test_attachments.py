@@ -602,6 +602,14 @@ def test_office_file_is_read_as_text(tmp_path: Path, name: str, files: Mapping[s
     assert attach(_zip(tmp_path / name, files)).text.strip() == text
 
 
+def test_formulas_without_values_are_named(tmp_path: Path) -> None:
+    formulas = '<row r="3"><c r="B3"><f>SUM(B1:B2)</f><v></v></c><c r="C3"><f>B3</f></c>'
+    formulas += '<c r="D3"><f>B2</f><v>31</v></c><c r="E3" t="str"><f>A9</f><v></v></c></row>'
+    sheet = SHEET_XML.replace("</sheetData>", f"{formulas}</sheetData>")
+    path = _zip(tmp_path / "a.xlsx", {**WORKBOOK, "xl/worksheets/sheet1.xml": sheet})
+    assert attach(path).text.endswith("31\n\n[2 cells hold formulas whose values are not in this file.]")
+
+
 def test_mail_is_read_with_its_heads(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_bytes(MAIL)
     assert attach(tmp_path / "a.eml").text == MAIL_TEXT

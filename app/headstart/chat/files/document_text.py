@@ -26,6 +26,7 @@ LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory ta
 LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
+_FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
     ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
@@ -154,16 +155,27 @@ def spreadsheet(path: Path) -> str:
     """Return the tables of an .xlsx, .xls, .xlsb or .ods file."""
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
 
+    num_formulas = 0
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             _require_unpacked_small(path, archive, LARGEST_SHEETS)
+            num_formulas = _num_formulas_without_value(archive)
     try:
         with path.open("rb") as file, closing(CalamineWorkbook.from_filelike(file)) as book:
             sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
     except CalamineError as error:
         raise ValueError from error
     tables = ((name, _table(rows)) for name, rows in sheets)
-    return "\n\n".join(f"# {name}\n\n{table}" for name, table in tables if table)
+    parts = [f"# {name}\n\n{table}" for name, table in tables if table]
+    if num_formulas:
+        parts.append(f"[{num_formulas} cells hold formulas whose values are not in this file.]")
+    return "\n\n".join(parts)
+
+
+def _num_formulas_without_value(archive: zipfile.ZipFile) -> int:
+    """Return the number of formulas that no spreadsheet program has computed yet, as scripts write them."""
+    sheets = (name for name in archive.namelist() if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name))
+    return sum(len(_FORMULA_WITHOUT_VALUE.findall(archive.read(name))) for name in sheets)
 
 
 def _table(rows: list[list[Any]]) -> str:
