@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.prompts import BenchPrompt
@@ -139,6 +139,17 @@ def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) ->
     assert "auto" in report.chart.accessibleDescription()
     assert [row[0] for row in advised] == classes
     assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
+
+
+def test_large_text_needs_no_scrolling_sideways(qtbot: QtBot, app: Program) -> None:
+    app.settings.change(zoom=200)
+    app.window.resize(1180, 780)
+    QApplication.processEvents()  # the window has the font then, and so has a page that is made later
+    page = go(app)
+    end(qtbot, app)
+    assert page.report.isVisible()
+    area = page.scroll_area
+    qtbot.waitUntil(lambda: area.viewport().width() > 600 and not area.horizontalScrollBar().maximum(), timeout=WAIT)
 
 
 def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> None:

@@ -59,6 +59,19 @@ def test_race_runs_both_lanes_and_compares_them(qtbot: QtBot, open_program: Open
     assert marked <= legend == {*marked, "n-gram", "target"}
 
 
+def test_large_text_needs_no_scrolling_sideways(qtbot: QtBot, app: Program) -> None:
+    app.settings.change(zoom=200)
+    app.window.resize(1180, 780)
+    QApplication.processEvents()  # the window has the font then, and so has a page that is made later
+    page = start(app)
+    end(qtbot, page)
+    area, (plain, speculative) = page.scroll_area, page.lanes
+    qtbot.waitUntil(lambda: area.viewport().width() > 600 and not area.horizontalScrollBar().maximum(), timeout=WAIT)
+    assert plain.geometry().bottom() < speculative.geometry().top()
+    app.settings.change(zoom=100)
+    qtbot.waitUntil(lambda: plain.y() == speculative.y(), timeout=WAIT)
+
+
 def test_race_replays_both_lanes(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page, replay = start(app), app.race._replay

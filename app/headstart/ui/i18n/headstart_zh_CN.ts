@@ -983,7 +983,7 @@
         <translation>使用相同的模型并为其再次加载：最多占用三倍内存。</translation>
     </message>
     <message>
-        <source>Compare every length and every drafter</source>
+        <source>Compare all lengths and drafters</source>
         <translation>比较每种长度和每种猜测方式</translation>
     </message>
     <message>

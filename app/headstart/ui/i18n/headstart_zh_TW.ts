@@ -983,7 +983,7 @@
         <translation>使用相同的模型並為其再次載入：最多占用三倍記憶體。</translation>
     </message>
     <message>
-        <source>Compare every length and every drafter</source>
+        <source>Compare all lengths and drafters</source>
         <translation>比較每種長度和每種猜測方式</translation>
     </message>
     <message>

@@ -57,7 +57,7 @@ class BenchmarkForm(Card):
         self.peer.setToolTip(
             self.tr("With the same models, which are loaded again for it: that takes their memory up to three times.")
         )
-        self.sweep = QCheckBox(self.tr("Compare every length and every drafter"), self)
+        self.sweep = QCheckBox(self.tr("Compare all lengths and drafters"), self)
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
         self.kinds = {kind: QCheckBox(kind_text(kind), self) for kind in KINDS}
         self._extent = muted("", self)

@@ -300,7 +300,9 @@ class RaceForm(Card):
 
 
 _MAX_WIDTH = 1500  # pixels; it is shown to an audience
-_WIDE = 800  # pixels at the usual size of text, from which on the verdict is in one row
+# Pixels at the usual size of text.
+_WIDE = 800  # from which on the verdict is in one row
+_WIDE_LANES = 520  # from which on both lanes have room beside each other
 
 
 class RacePage(JobPage):
@@ -326,12 +328,12 @@ class RacePage(JobPage):
         self.lanes = (RaceLane(self.tr("Without speed-up"), self), RaceLane(self.tr("With speed-up"), self))
         self.lay_out(self.form)
         self.row.insertWidget(self.row.count() - 1, self.replay)
-        lanes = beside(None, spacing=MEDIUM)
+        self._lanes_row = beside(None, spacing=MEDIUM)
         for lane in self.lanes:
-            lanes.addWidget(lane, 1)
+            self._lanes_row.addWidget(lane, 1)
         self.legend = Legend(self)
         self.legend.hide()  # until a word is marked
-        add(self.column, self._verdict_bar(), lanes, self.legend, growing=lanes)
+        add(self.column, self._verdict_bar(), self._lanes_row, self.legend, growing=self._lanes_row)
         self.entered.connect(self.form.prompt.setFocus)
         self.show_state(running=False)
         self.show_replay(possible=False)
@@ -342,7 +344,12 @@ class RacePage(JobPage):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_verdict()
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
 
     def show_replay(self, *, possible: bool) -> None:
         """Show or hide the button for the replay."""
@@ -355,7 +362,6 @@ class RacePage(JobPage):
             return
         matches = result.matches
         self._speedup.setText(self._headline(result))
-        self._fit_verdict()
         self._measured.setText(f"{self._measurement_text(result)}\n{setting}".strip())
         equal = self.tr("Identical: {equal} of {total} tokens.")
         differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
@@ -393,10 +399,15 @@ class RacePage(JobPage):
         self._verdict_row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         return self._verdict
 
-    def _fit_verdict(self) -> None:
-        """Put the words beside the headline, or below it on a narrow page."""
-        is_wide = self.width() >= scaled(_WIDE, self.font())
-        directions = QBoxLayout.Direction
-        self._verdict_row.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+    def _fit(self) -> None:
+        """Stack the parts of the verdict, and the lanes, where the page is too narrow for them in one row."""
+        self._verdict_row.setDirection(self._direction(_WIDE))
+        is_wide = self._verdict_row.direction() == QBoxLayout.Direction.LeftToRight
         self._verdict_row.setSpacing(LARGE if is_wide else TINY)
         self._speedup.setWordWrap(not is_wide)
+        self._lanes_row.setDirection(self._direction(_WIDE_LANES))
+
+    def _direction(self, wide: int) -> QBoxLayout.Direction:
+        """Return a row if the page is `wide` pixels wide at the usual size of text, else a column."""
+        directions = QBoxLayout.Direction
+        return directions.LeftToRight if self.width() >= scaled(wide, self.font()) else directions.TopToBottom
