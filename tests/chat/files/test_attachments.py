@@ -328,6 +328,24 @@ def test_word_document_becomes_markdown(tmp_path: Path) -> None:
     assert document(tmp_path / "renamed") is DocumentKind.WORD
 
 
+FORMULAS = [
+    ("<m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>", "(a+b)/2"),
+    ("<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>n-1</m:t></m:r></m:sup></m:sSup>", "x^(n-1)"),
+    ("<m:rad><m:deg/><m:e><m:r><m:t>16</m:t></m:r></m:e></m:rad>", "√16"),
+    ('<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub><m:sup><m:r><m:t>n</m:t>'
+     "</m:r></m:sup><m:e><m:r><m:t>i</m:t></m:r></m:e></m:nary>", "∑_(i=1)^n i"),
+    ('<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e><m:r><m:t>a&lt;b</m:t></m:r></m:e></m:d>',
+     "[a<b]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("formula", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
+def test_formula_of_a_word_document_is_read(tmp_path: Path, formula: str, text: str) -> None:
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    body = f"<w:p><w:r><w:t>Area: </w:t></w:r><m:oMathPara {math}><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>"
+    assert attach(_word(tmp_path / "a.docx", body)).text.replace("\\", "") == f"Area: {text}"
+
+
 BOOK = {
     "mimetype": "application/epub+zip",
     "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'

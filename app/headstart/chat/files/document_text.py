@@ -17,7 +17,8 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 
-from headstart.chat.files import html_text
+from headstart.chat.files import html_text, office_math
+from headstart.chat.files.office_math import local_name
 from headstart.chat.files.text_encoding import readings
 from headstart.errors import AttachmentError
 
@@ -25,6 +26,7 @@ LARGEST = 50_000_000  # bytes of a file
 LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
 LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
+_WORD_TEXT = "word/document.xml"
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
@@ -78,7 +80,10 @@ def word(path: Path) -> str:
 
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
-    with path.open("rb") as file:
+        text = archive.read(_WORD_TEXT) if _WORD_TEXT in archive.namelist() else b""
+        has_formulas = office_math.MARK in text  # which the library leaves out
+        copy = office_math.with_formulas_as_text(archive, _WORD_TEXT) if has_formulas else None
+    with copy or path.open("rb") as file:
         result = mammoth.convert_to_html(file, convert_image=img_element(lambda _image: {"src": ""}))
     return html_text.to_markdown(result.value)
 
@@ -246,17 +251,13 @@ def _paragraphs(markup: bytes) -> list[str]:
 
 def _run(element: ET.Element) -> str:
     """Return the text of a part of a paragraph; of fields, such as the number of the slide, nothing."""
-    match _local_name(element):
+    match local_name(element):
         case "br":
             return " "
         case "fld":
             return ""
         case _:
-            return "".join(text.text or "" for text in element.iterfind(".//{*}t"))
-
-
-def _local_name(element: ET.Element) -> str:
-    return element.tag.rpartition("}")[2]
+            return office_math.line(element)
 
 
 def open_document(path: Path) -> str:
@@ -270,7 +271,7 @@ def open_document(path: Path) -> str:
 def _blocks(element: ET.Element) -> Iterator[str]:
     """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
     for child in element:
-        match _local_name(child):
+        match local_name(child):
             case "h":
                 level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
                 yield f"{'#' * min(int(level), 6)} {_inline(child)}"
@@ -287,7 +288,7 @@ def _blocks(element: ET.Element) -> Iterator[str]:
 def _inline(element: ET.Element) -> str:
     parts = [element.text or ""]
     for child in element:
-        match _local_name(child):
+        match local_name(child):
             case "tab" | "s":
                 parts.append(" ")
             case "line-break":
