@@ -32,6 +32,21 @@ startxref
 """
 
 
+# A form: a field with a label, one without, a choice of two, an empty one, and words typed onto the page.
+FIELDS = b"""
+6 0 obj<</Subtype/Widget/FT/Tx/T(name)/TU(Family name)/V(Okafor)>>endobj
+7 0 obj<</Subtype/Widget/Parent 8 0 R/AS/Mon>>endobj
+8 0 obj<</FT/Btn/T(day)/V/Mon/Kids[7 0 R 9 0 R]>>endobj
+9 0 obj<</Subtype/Widget/Parent 8 0 R/AS/Off>>endobj
+10 0 obj<</Subtype/Widget/FT/Tx/T(town)>>endobj
+11 0 obj<</Subtype/Widget/FT/Btn/T(paid)/V/Off>>endobj
+12 0 obj<</Subtype/FreeText/Contents(Paid in May)>>endobj
+13 0 obj<</Subtype/Widget/FT/Ch/T(toppings)/V[(salt)(lime)]>>endobj
+trailer"""
+FORM_PDF = HELLO_PDF.replace(b"/Contents", b"/Annots[6 0 R 7 0 R 9 0 R 10 0 R 11 0 R 12 0 R 13 0 R]/Contents")
+FORM_PDF = FORM_PDF.replace(b"\ntrailer", FIELDS)
+
+
 @pytest.fixture
 def hello(tmp_path: Path) -> Path:
     """A PDF file that says hello."""
@@ -53,6 +68,13 @@ def _blank(path: Path, count: int = 1, locked_with: str = "") -> Path:
 def test_pdf_text_is_printed(hello: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["dev", "text", str(hello)]) == 0
     assert capsys.readouterr().out == "Hello tiger\n"
+
+
+def test_form_is_read_as_it_was_filled_in(tmp_path: Path) -> None:
+    path = tmp_path / "form.pdf"
+    path.write_bytes(FORM_PDF)
+    expected = "Hello tiger\n\nFamily name: Okafor\nday: Mon\nPaid in May\ntoppings: salt, lime"
+    assert list(pages(path, open_pdf(path))) == [expected]
 
 
 def test_pdf_text_is_sent_as_lines(hello: Path) -> None:

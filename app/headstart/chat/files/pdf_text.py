@@ -6,19 +6,20 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstart.chat.files.pictures import Recognize, picture_text
 from headstart.chat.files.text_encoding import unusable_share
 from headstart.errors import AttachmentError, ModelMissingError, Translatable
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdf import PageObject, PdfReader
 
 LARGEST = 50_000_000  # bytes
 MOST_PAGES = 500  # about a quarter of a million tokens, more than any context here
 _MIN_LETTERS = 200  # of a page that is judged by itself
 _MOST_UNUSABLE = 0.3  # of the letters of a text
+_MAX_FIELD_DEPTH = 8  # of fields of a form in each other
 _UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)|/(?:g|cid|glyph)\d{1,5}")  # names of glyphs in the place of letters
 # What pypdf lets through of files that are not what they claim to be.
 _DAMAGE = (
@@ -73,6 +74,9 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
         if _is_unusable(text):
             raise _without_letters(path, Translatable(" on page {number}", number=number + 1))
         text = text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
+        filled_in = _filled_in(page)
+        text = "\n\n".join(filter(None, (text, filled_in)))
+        text_so_far += filled_in
         in_pictures = picture_text(page, text, recognize)
         has_pictures = has_pictures or in_pictures is not None
         text_so_far += in_pictures or ""
@@ -89,6 +93,37 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
             path=path.name,
         )
     raise AttachmentError("{path} holds no text that can be read, not even in pictures.", path=path.name)
+
+
+def _filled_in(page: "PageObject") -> str:
+    """Return what was filled into the fields of a form, and typed onto the page: its text has neither."""
+    from pypdf.errors import PyPdfError  # noqa: PLC0415
+
+    lines = []
+    try:
+        for entry in page.annotations or ():
+            note: Any = entry.get_object()
+            value = _inherited(note, "/Contents" if note.get("/Subtype") == "/FreeText" else "/V")
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "").removeprefix("/")
+            label = _inherited(note, "/TU") or _inherited(note, "/T")
+            if note.get("/Subtype") == "/FreeText":
+                lines.append(shown.strip())
+            elif note.get("/Subtype") == "/Widget" and shown not in ("", "Off"):
+                lines.append(f"{label}: {shown}")
+    except (PyPdfError, *_DAMAGE):
+        pass
+    return "\n".join(filter(None, dict.fromkeys(lines)))  # a choice is one field and several circles
+
+
+def _inherited(field: Any, key: str) -> Any:
+    """Return a property of a field of a form, which may be that of a field above; None if there is none."""
+    for _ in range(_MAX_FIELD_DEPTH):
+        if key in field:
+            return field[key]
+        if "/Parent" not in field:
+            break
+        field = field["/Parent"]
+    return None
 
 
 def _is_unusable(text: str, min_letters: int = _MIN_LETTERS) -> bool:
