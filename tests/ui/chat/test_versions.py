@@ -1,12 +1,16 @@
 """Stories of second thoughts: editing, regenerating, continuing, deleting, forking, walking through versions."""
 
+from collections.abc import Callable
+
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.conversation import Attachment
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction
-from tests.ui.person import WAIT, ask, shown, texts, write
+from tests.ui.person import WAIT, ask, begin, shown, texts, write
 
 
 def test_edited_question_makes_a_branch(qtbot: QtBot, app: Program) -> None:
@@ -39,6 +43,102 @@ def test_cancelled_edit_restores_the_draft(qtbot: QtBot, app: Program) -> None:
     QTest.keyClick(app.window, Qt.Key.Key_Escape)
     assert app.window.chat.composer.text() == "half a thought"
     assert texts(app)[0] == "first"
+
+
+def leave(app: Program) -> str:
+    """Open a new chat, and return the id of the one that was open."""
+    chat = app.chat_controller.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    assert app.window.chat.composer.text() == ""
+    assert app.window.chat.notice.text == ""
+    return chat
+
+
+def test_edit_goes_on_after_another_chat(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    composer = app.window.chat.composer
+    for draft in ("half a thought", ""):
+        composer.set_text(draft)
+        app.chat_controller.edit_last()
+        composer.set_text("second")
+        composer.set_attached((Attachment("a.py", "x = 1"),))
+        app.chats.open(leave(app))
+        assert composer.text() == "second"
+        assert composer.attached == (Attachment("a.py", "x = 1"),)
+        assert app.window.chat.notice.text.startswith("Editing")
+        QTest.keyClick(app.window, Qt.Key.Key_Escape)
+        assert composer.text() == draft
+        assert not composer.attached
+        app.chats.open(leave(app))
+        assert (composer.text(), app.window.chat.notice.text) == (draft, "")
+    app.chat_controller.edit_last()
+    composer.set_text("third")
+    app.chats.open(leave(app))
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        composer.submit()
+    assert texts(app) == ["third", "You wrote: third"]
+    assert (shown(app)[0].version, shown(app)[0].versions) == (2, 2)
+    assert composer.text() == ""
+
+
+def test_unchanged_edit_ends_with_another_chat(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.composer.set_text("half a thought")
+    app.chat_controller.edit_last()
+    app.chats.open(leave(app))
+    assert (app.window.chat.composer.text(), app.window.chat.notice.text) == ("half a thought", "")
+
+
+def test_edit_goes_on_while_an_answer_is_written(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 400")
+    app.chat_controller.edit_last()
+    app.window.chat.composer.set_text("toy: words 5")
+    app.chats.open(leave(app))
+    assert app.chat_controller.session.is_answering
+    assert app.window.chat.composer.text() == "toy: words 5"
+    assert app.window.chat.notice.text.startswith("Editing")
+
+
+def test_edit_goes_on_after_an_undone_deletion(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.chat_controller.edit_last()
+    app.window.chat.composer.set_text("second")
+    app.chats.delete(app.chat_controller.session.chat.id)
+    assert app.window.chat.composer.text() == ""
+    app.window.actions_by_name["undo"].trigger()
+    assert app.window.chat.composer.text() == "second"
+    assert app.window.chat.notice.text.startswith("Editing")
+
+
+@pytest.mark.parametrize("draft", ["half a thought", ""])
+def test_edit_is_the_draft_of_the_next_start_unless_there_is_one(
+    qtbot: QtBot, open_program: Callable[..., Program], draft: str
+) -> None:
+    app = open_program()
+    ask(qtbot, app, "first")
+    app.window.chat.composer.set_text(draft)
+    app.chat_controller.edit_last()
+    app.window.chat.composer.set_text("second")
+    app.window.chat.composer.set_attached((Attachment("a.py", "x = 1"),))
+    chat = app.chat_controller.session.chat.id
+    again = open_program()
+    again.chats.open(chat)
+    files = () if draft else (Attachment("a.py", "x = 1"),)
+    assert (again.window.chat.composer.text(), again.window.chat.composer.attached) == (draft or "second", files)
+
+
+def test_text_for_a_deleted_message_stays(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.composer.set_text("half a thought")
+    app.chat_controller.edit_last()
+    edited = shown(app)[0].id
+    app.window.chat.composer.set_text("second")
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, edited)
+    assert app.window.chat.composer.text() == "half a thought\n\nsecond"
+    assert app.window.chat.notice.text == "Message deleted."
+    ask(qtbot, app, "!")
+    assert texts(app)[-2] == "half a thought\n\nsecond!"
 
 
 def test_regenerate_shows_another_version(qtbot: QtBot, app: Program) -> None:

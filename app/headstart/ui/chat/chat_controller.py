@@ -173,7 +173,7 @@ class ChatController(QObject):
         self._page.composer.set_busy(self.session.is_answering)
         _update(self._page.transcript, contents)
         self._page.legend.show_origins({name for message in self.session.path for name in live_answer.origins(message)})
-        self.composing.recount()
+        self.composing.follow_messages()
         self.updated.emit()
 
     @Slot(object)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -60,6 +61,14 @@ class ComposerState:
         return replace(self, num_passages=max(int(self.is_cut), self.num_passages - num_excess))
 
 
+class EditedMessage(NamedTuple):
+    """A message that is being edited, as it is in the composer."""
+
+    message: int
+    text: str
+    files: tuple[Attachment, ...]
+
+
 class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
 
@@ -73,6 +82,7 @@ class ComposerController(QObject):
         self.count = TokenCounter(link, composer, self)
         self._session: ChatSession | None = None
         self._state = ComposerState()
+        self._edits: dict[str, EditedMessage] = {}  # of chats that were left meanwhile
         self._index = PassageIndex(())
         self._search_number = 0  # of the last search, whose result counts
         self._search_timer = QTimer(self, singleShot=True, interval=_SEARCH_MS)
@@ -87,21 +97,31 @@ class ComposerController(QObject):
         composer.error_occurred.connect(self._show_error)
 
     def open(self, session: ChatSession) -> None:
-        """Show the draft of another chat."""
+        """Show the draft of another chat, or the edited message that was left there."""
         self._session = session
+        edit = self._edits.pop(session.chat.id, None)
+        if edit and (edit.text, edit.files) == (session.chat.draft, session.draft_files):
+            session.save_draft("")
         self._restore_draft()
+        if edit:
+            self._show_edit(edit)
         self.question_begun.emit(session.chat.project)
 
     def leave(self) -> None:
-        """Save the draft before the chat is left."""
+        """Save the draft, and keep a changed edit, before the chat is left."""
         if self._session is None:
             return
+        edit, is_reading = self._changed_edit(), self._composer.is_reading
         self.cancel_edit()
         self.count.drop_callback()
         self._drop_search()
         self._draft_timer.stop()
         self.save_draft()
-        if self._composer.is_reading:
+        if edit:
+            self._edits[self._session.chat.id] = edit
+            if not self._session.chat.draft and not self._session.draft_files:
+                self._session.save_draft(edit.text, edit.files)  # which the next start has, too
+        if is_reading:
             sentence = self.tr("A file that was still being read was not attached; attach it again there.")
             self._notice.say(sentence, bad=True)
         self._session = None
@@ -112,6 +132,17 @@ class ComposerController(QObject):
         """Save the text and the files in the composer."""
         if self._session and self._state.editing is None:
             self._session.save_draft(self._composer.text(), self._composer.attached)
+
+    def follow_messages(self) -> None:
+        """Handle other messages in the open chat. What was typed for one that is gone becomes part of the draft."""
+        editing = self._state.editing
+        if self._session and editing is not None and editing not in self._session.conversation.messages:
+            edit = self._changed_edit()
+            self.cancel_edit()
+            if edit:
+                self._composer.set_text("\n\n".join(filter(None, (self._composer.text(), edit.text))))
+                self._composer.set_attached(dict.fromkeys((*self._composer.attached, *edit.files)))
+        self.recount()
 
     def recount(self) -> None:
         """Count soon how much of the context is used."""
@@ -141,10 +172,14 @@ class ComposerController(QObject):
         self.count.drop_callback()
         self.save_draft()
         message = self._session.message(id_)
-        is_question = message.role is Role.USER
-        self._state = replace(self._state, editing=id_)
-        self._composer.set_text(message.text)
-        self._composer.set_attached(message.attachments, takes_more=is_question)
+        self._show_edit(EditedMessage(id_, message.text, message.attachments))
+
+    def _show_edit(self, edit: EditedMessage) -> None:
+        assert self._session
+        is_question = self._session.message(edit.message).role is Role.USER
+        self._state = replace(self._state, editing=edit.message)
+        self._composer.set_text(edit.text)
+        self._composer.set_attached(edit.files, takes_more=is_question)
         self._composer.setFocus()
         sentence = (
             self.tr("Editing: sending creates a new version.")
@@ -152,6 +187,14 @@ class ComposerController(QObject):
             else self.tr("Editing the answer: sending keeps your words as a new version.")
         )
         self._notice.say(sentence, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT, dismissible=False)
+
+    def _changed_edit(self) -> EditedMessage | None:
+        """Return the edit in the composer; None if no message is being edited, or it is as it was."""
+        if self._session is None or self._state.editing is None:
+            return None
+        edit = EditedMessage(self._state.editing, self._composer.text(), self._composer.attached)
+        message = self._session.conversation.messages.get(edit.message)
+        return None if message and (message.text, message.attachments) == (edit.text, edit.files) else edit
 
     def cancel_edit(self) -> bool:
         """Stop editing without a change. Return False if no message is being edited."""
