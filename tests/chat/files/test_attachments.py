@@ -150,6 +150,7 @@ OTHERS = [
     ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "is damaged or not what its name says"),
     ("t.pptx", b"PK\3\4\x14\0", "is damaged or not what its name says"),
     ("t.ppt", b"\xd0\xcf\x11\xe0\xa1\xb1", "is a presentation; save it as PDF"),
+    ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\0", "is a mail of a kind that cannot be read here; save it as .eml"),
     ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\0", "cannot be read here; save it as .docx or PDF"),
     ("a.odt", b"PK\3\4\x14\0", "is damaged or not what its name says"),
     ("a.pages", b"PK\3\4\x14\0", "cannot be read here; save it as .docx or PDF"),
@@ -664,6 +665,29 @@ def test_mail_is_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_bytes(FORWARD)
     expected = "# Fwd\n\n\nSee below: café.\n\nAnd this.\n\n# Keys\n\n\nThe keys are in the blue box."
     assert attach(tmp_path / "a.eml").text == expected
+
+
+SAVED_PAGE = b"""From: <Saved by Blink>
+Subject: Tides
+Content-Type: multipart/related; type="text/html"; boundary=z
+
+--z
+Content-Type: text/html
+Content-Transfer-Encoding: quoted-printable
+
+<h1>Tides</h1><p>High=20at 4 =E2=80=93 low at 10.</p>
+--z
+Content-Type: text/css
+
+p { color: red }
+--z--
+"""
+
+
+def test_page_that_a_browser_saved_in_one_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.mhtml").write_bytes(SAVED_PAGE)
+    text = attach(tmp_path / "a.mhtml").text
+    assert text == '# Tides\n\nFrom: "Saved by Blink"\n\n# Tides\n\nHigh at 4 – low at 10.'
 
 
 def test_rich_text_is_read(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ _BY_ENDING = {
     ".odt": DocumentKind.OPEN,
     ".odp": DocumentKind.OPEN,
     ".rtf": DocumentKind.RICH,
-    ".eml": DocumentKind.MAIL,
+    **dict.fromkeys((".eml", ".mht", ".mhtml"), DocumentKind.MAIL),  # browsers save a page like a mail
     ".mbox": DocumentKind.MAILBOX,
     ".ipynb": DocumentKind.NOTEBOOK,
     **dict.fromkeys(_PAGES, DocumentKind.PAGE),
@@ -285,6 +285,18 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
             "attach that.",
             name=name,
         )
+    if refusal := _refusal_of_document(name, suffix, content):
+        return refusal
+    if content.startswith((b"PK\3\4", *_ARCHIVES)):
+        return AttachmentError("{name} is an archive; unpack it and attach the files that matter.", name=name)
+    return AttachmentError(
+        "{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, "
+        "or save it as one of these first.",
+        name=name,
+    )
+
+
+def _refusal_of_document(name: str, suffix: str, content: bytes) -> AttachmentError | None:
     if suffix in (".numbers",):
         return AttachmentError(
             "{name} is a spreadsheet; save its sheet as CSV in the program that made it, and attach that.", name=name
@@ -293,6 +305,8 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
         return AttachmentError(
             "{name} is a presentation; save it as PDF in the program that made it, and attach that.", name=name
         )
+    if suffix == ".msg":
+        return AttachmentError("{name} is a mail of a kind that cannot be read here; save it as .eml.", name=name)
     if suffix in (".doc", ".pages", ".wps", ".wpd") or content.startswith(_OLD_OFFICE):
         return AttachmentError(
             "{name} is a document of a kind that cannot be read here; save it as .docx or PDF, and attach that.",
@@ -303,13 +317,7 @@ def _refusal(name: str, content: bytes) -> AttachmentError:
             "{name} is a book of a kind that cannot be read here; convert it to EPUB or PDF, and attach that.",
             name=name,
         )
-    if content.startswith((b"PK\3\4", *_ARCHIVES)):
-        return AttachmentError("{name} is an archive; unpack it and attach the files that matter.", name=name)
-    return AttachmentError(
-        "{name} is no text that can be read; attach text, Markdown, code, a web page, a notebook, .docx, EPUB or PDF, "
-        "or save it as one of these first.",
-        name=name,
-    )
+    return None
 
 
 def _table(text: str) -> str:

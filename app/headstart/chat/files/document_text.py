@@ -314,7 +314,7 @@ def rich_text(path: Path) -> str:
 
 
 def mail(path: Path) -> str:
-    """Return an .eml file as text, with addresses and the names of attached files."""
+    """Return an .eml file, or a web page that was saved as one, as text, with the names of attached files."""
     return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
 
 
@@ -332,12 +332,13 @@ def mailbox(path: Path) -> str:
 def _message(message: EmailMessage) -> str:
     body = message.get_body(("plain", "html"))
     texts, names = [_text_of_part(body)] if body else [], []
+    is_mixed = message.get_content_subtype() == "mixed"
     for part in message.iter_attachments():
         if part.get_content_type() == "message/rfc822":  # forwarded
             texts.append(_message(part.get_content()))
         elif name := part.get_filename():
             names.append(name)
-        elif part.get_content_maintype() == "text":  # goes on behind a picture
+        elif is_mixed and part.get_content_type() in ("text/plain", "text/html"):  # goes on behind a picture
             texts.append(_text_of_part(part))
     heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
     attached = [f"Attached: {', '.join(names)}"] if names else []

@@ -3945,6 +3945,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 字节，应为 {wanted} 字节</translation>
     </message>
     <message>
+        <source>{name} is a mail of a kind that cannot be read here; save it as .eml.</source>
+        <translation>{name} 是这里无法读取的邮件格式；请另存为 .eml。</translation>
+    </message>
+    <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
     </message>

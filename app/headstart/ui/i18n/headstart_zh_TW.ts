@@ -3945,6 +3945,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 有 {present} 位元組，應為 {wanted} 位元組</translation>
     </message>
     <message>
+        <source>{name} is a mail of a kind that cannot be read here; save it as .eml.</source>
+        <translation>{name} 是這裡無法讀取的郵件格式；請另存為 .eml。</translation>
+    </message>
+    <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
     </message>
