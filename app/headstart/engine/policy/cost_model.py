@@ -25,7 +25,10 @@ class Estimate:
 
     def predict(self, features: Sequence[float]) -> float:
         """Return the expected value."""
-        return float(self.means @ features)
+        total = 0.0  # NumPy takes ten times as long for so few
+        for mean, feature in zip(self.means.tolist(), features, strict=True):
+            total += mean * feature
+        return total
 
     def variance(self, features: Sequence[float]) -> float:
         """Return the variance of the expected value, without the noise of a measurement."""
@@ -39,10 +42,10 @@ class Estimate:
         reach = self._covariance @ features
         total = noise + float(reach @ features)
         self.means += reach * (miss / total)
-        covariance = (self._covariance - np.outer(reach, reach) / total) / memory
+        covariance = (self._covariance - np.multiply.outer(reach, reach) / total) / memory
         # Forgetting must not raise a deviation above its first value.
         scale = np.sqrt(np.minimum(1.0, self._largest / covariance.diagonal()))
-        self._covariance = covariance * np.outer(scale, scale)
+        self._covariance = covariance * np.multiply.outer(scale, scale)
 
 
 class Tracked(Estimate):
@@ -56,7 +59,7 @@ class Tracked(Estimate):
 
     def observe(self, features: Sequence[float], value: float, noise: float) -> None:
         """Learn from `value`, which has the standard deviation `noise` of its own. Outliers are clipped."""
-        self._covariance += _COMMON_DRIFT**2 * np.outer(self.means, self.means) + self._drift
+        self._covariance += _COMMON_DRIFT**2 * np.multiply.outer(self.means, self.means) + self._drift
         limit = _CLIP * math.sqrt(noise * noise + self.variance(features))
         self.correct(features, min(limit, max(-limit, value - self.predict(features))), noise * noise)
         np.maximum(self.means, 0.0, out=self.means)

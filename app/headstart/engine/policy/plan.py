@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Drafter, Mode, Speculation
@@ -14,6 +15,7 @@ from headstart.engine.policy.rounds import DraftPlan, RoundState, Selection
 from headstart.engine.policy.stopping import (
     NO_PRICES,
     Prices,
+    Spread,
     affordable,
     best_prefix,
     best_rate,
@@ -246,9 +248,8 @@ class DraftSession:
         if self._is_fixed or not drafted:
             return True
         survival = math.prod(self._chances_of(draft))
-        following = self._policy.acceptance.models[self.plan.drafter].outlook[1]
-        ahead = (mean(following),) * (self.plan.limit - drafted - 1)
-        gain = drafting_gain(self.plan.prices, drafted, survival, following, ahead)
+        ahead = (mean(self._following),) * (self.plan.limit - drafted - 1)
+        gain = drafting_gain(self.plan.prices, drafted, survival, self._following, ahead)
         return gain > max(0.0, self._tail_gain(draft, survival))
 
     def select(self, draft: Draft) -> Selection:
@@ -267,6 +268,11 @@ class DraftSession:
         if state.can_pad and state.batch_size == 1 and last_pass.size <= state.room:
             size = self._policy.costs.size(size, state.context, last_pass)
         return Selection(guessed, checked, size, deferred_gain_ms)
+
+    @cached_property
+    def _following(self) -> Spread:
+        """The chances of a further candidate, which a round does not change."""
+        return self._policy.acceptance.models[self.plan.drafter].outlook[1]
 
     @property
     def _is_fixed(self) -> bool:

@@ -124,7 +124,7 @@ class Outcome:
         """The number of these tokens, from the first, that the text continues with; None if no model drafted."""
         if not self.plan.is_drafted:
             return None
-        return self.matching(self.selection.guessed.beginning(len(self.confidences)))
+        return min(self.matching(self.selection.guessed), len(self.confidences))
 
     def matching(self, draft: Draft) -> int:
         """Return how many tokens of a draft, from the first, the text went on with."""

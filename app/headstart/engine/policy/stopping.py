@@ -22,11 +22,11 @@ def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequenc
     k candidates are drafted and all hold with chance S_k; a_i are the chances of those ahead:
     max over m of  S_k * sum_{j<=m} prod_{i<=j} a_i - rate * (m * d + T(1+k+m) - T(1+k)).
     """
-    verify, spent, gained, best = prices.verify, -prices.verify[drafted], 0.0, -float("inf")
-    for m in range(1, min(len(ahead), len(verify) - 1 - drafted) + 1):
-        survival *= ahead[m - 1]
+    rate, step_ms, spent, gained, best = prices.rate, prices.step_ms, -prices.verify[drafted], 0.0, -float("inf")
+    for m, (chance, verify_ms) in enumerate(zip(ahead, prices.verify[drafted + 1 :], strict=False), start=1):
+        survival *= chance
         gained += survival
-        best = max(best, gained - prices.rate * (m * prices.step_ms + verify[drafted + m] + spent))
+        best = max(best, gained - rate * (m * step_ms + verify_ms + spent))
     return best
 
 

@@ -132,9 +132,10 @@ class Runner(Protocol):
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     """Return how many leading tokens two sequences share."""
-    limit = min(len(first), len(second))
-    differing = np.nonzero(np.asarray(first[:limit]) != np.asarray(second[:limit]))[0]
-    return int(differing[0]) if differing.size else limit
+    for place, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return place
+    return min(len(first), len(second))
 
 
 def raise_if_set(cancel: CancelEvent | None) -> None:
