@@ -12,7 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 
 import pytest
@@ -96,6 +96,19 @@ def pytest_collection_finish() -> None:
     """Resume the garbage collector, and keep it from visiting again and again what stays."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Have one worker compile a module, and what it imports, while the others wait; they find it compiled."""
+    if "PYTEST_XDIST_WORKER" not in os.environ or not isinstance(collector, pytest.Module):
+        return (yield)
+    locks = Path(collector.config.getoption("basetemp")).parent / "collecting"
+    locks.mkdir(exist_ok=True)
+    with FileLock(locks / collector.nodeid.replace("/", ".")):
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
