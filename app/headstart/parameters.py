@@ -234,13 +234,16 @@ class Mode(StrEnum):
 
 
 class DrafterChoice(StrEnum):
-    """The drafters that may guess ahead. All but ANY have the names of their members of `Origin`."""
+    """The drafters that may guess ahead. All but ANY have the names of their members of `Origin`.
 
-    ANY = "any"  # the one that promises most
-    DRAFT = "draft"  # the draft model alone
-    HEAD = "head"  # the head alone
-    NGRAM = "ngram"  # the text itself alone
-    TABLE = "table"  # the table of usual words alone
+    The sentence of `SpeculationParams.drafter` says what they are.
+    """
+
+    ANY = "any"
+    DRAFT = "draft"
+    HEAD = "head"
+    NGRAM = "ngram"
+    TABLE = "table"
 
 
 class EngineKind(StrEnum):
