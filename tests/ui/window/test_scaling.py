@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPlainTextEdit, QStyle
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QLabel, QPlainTextEdit, QStyle
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import ConversationRequest, Message
@@ -193,6 +193,38 @@ def test_narrow_models_page_does_not_scroll_sideways(app: Program) -> None:
         QApplication.processEvents()
     assert app.window.width() == 520
     assert app.window.models.scroll_area.horizontalScrollBar().maximum() == 0
+
+
+def test_pages_of_a_narrow_window_have_its_width(app: Program) -> None:
+    sidebar = app.window.sidebar
+    app.window.resize(480, 400)
+    for page in open_pages(app):
+        app.window.show_page(app.window.chat)
+        app.window.actions_by_name["sidebar"].setChecked(True)
+        app.window.show_page(page)
+        for _ in range(3):  # what is laid out may ask for another layout
+            QApplication.processEvents()
+        assert not sidebar.isVisible()
+        assert page.scroll_area.horizontalScrollBar().maximum() == 0, page.accessibleName()
+    app.window.resize(1000, 700)
+    assert sidebar.isVisible()
+
+
+def test_archive_has_room_in_a_low_window(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.tags.create("work", (app.chat_controller.session.chat.id,))
+    app.window.resize(700, 400)
+    for name in ("archive", "show_archive"):
+        app.window.actions_by_name[name].trigger()
+    sidebar = app.window.sidebar
+    assert sidebar.undo_bar.isVisible()
+    qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
+    labels = [label for label in sidebar.findChildren(QLabel) if label.isVisible() and label.text()]
+    assert "The search finds these chats, too." in [label.text() for label in labels]
+    assert all(label.height() >= label.heightForWidth(label.width()) for label in labels)
+    assert not sidebar.tags.isVisible()
+    app.window.resize(700, 700)
+    qtbot.waitUntil(sidebar.tags.isVisible, timeout=WAIT)
 
 
 def test_undo_banner_fits_the_sidebar(app: Program) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QPalette
+from PySide6.QtGui import QKeyEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -29,7 +29,7 @@ from headstart.ui.widgets.layouts import beside, confirm, set_margins, stacked, 
 from headstart.ui.widgets.menus import Menu
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import set_style_class
-from headstart.ui.widgets.theme import SMALL, TINY
+from headstart.ui.widgets.theme import SMALL, TINY, scaled
 from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
 
@@ -111,6 +111,7 @@ class ChatMenu(Menu):
 
 
 _UNDO_MS = 10_000
+_LOW = 500  # pixels at the usual size of text; a lower sidebar has no room for all its parts
 _TYPING_MS = 40  # the pause of a fast typist between two letters
 
 
@@ -190,10 +191,11 @@ class Sidebar(QFrame):
         self.search.setAccessibleName(self.tr("Search chats"))
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
-        self.projects = TagList(self.tr("Projects"), "project", self, toggles=False)
-        self._new_project = icon_button("new", self.tr("New project"), self)
-        self.tags = TagList(self.tr("Tags"), "tag", self, toggles=True)
-        self._new_tag = icon_button("new", self.tr("New tag"), self)
+        self._groups = QWidget(self)
+        self.projects = TagList(self.tr("Projects"), "project", self._groups, toggles=False)
+        self._new_project = icon_button("new", self.tr("New project"), self._groups)
+        self.tags = TagList(self.tr("Tags"), "tag", self._groups, toggles=True)
+        self._new_tag = icon_button("new", self.tr("New tag"), self._groups)
         self.list = ChatList(self)
         self._empty = QLabel(self)
         self.undo_bar = NoticeBar(self, shown_ms=_UNDO_MS)
@@ -212,6 +214,7 @@ class Sidebar(QFrame):
             part.setVisible(bool(tags))
         self.list.show_listing(listing, current)
         self.place.show_place(listing)
+        self._fit()
         self._on_selection_changed()
         self._show_places(listing)
         is_empty = listing.is_complete and not (listing.hits if listing.query else listing.chats)
@@ -275,25 +278,34 @@ class Sidebar(QFrame):
         return super().eventFilter(watched, event)
 
     def _lay_out(self) -> None:
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self._empty.setWordWrap(True)
-        self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        self._empty.setContentsMargins(SMALL + TINY, SMALL, SMALL, SMALL)
         set_style_class(self._empty, "muted")
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
         self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
         projects = self._head(self.tr("Projects"), self._new_project)
         tags = self._head(self.tr("Tags"), self._new_tag)
-        above = (self._new, self.search, projects, self.projects, tags, self.tags, self.place)
-        column = stacked(self, *above, margin=SMALL, spacing=TINY)
+        stacked(self._groups, projects, self.projects, tags, self.tags, spacing=TINY)
+        column = stacked(self, self._new, self.search, self._groups, self.place, margin=SMALL, spacing=TINY)
         for part in (self._empty, self.list):
             column.addWidget(part, 1)
         column.addStretch(0)
         for below in (self.undo_bar, self.archive, self.bin, self.models):
             column.addWidget(below)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give a low sidebar to the head of the list: "All chats" brings projects and tags back."""
+        is_low = self.height() < scaled(_LOW, self.font())
+        self._groups.setHidden(is_low and not self.place.isHidden())
+
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """Return a heading with a button that adds an item."""
-        heading = Heading(title, SMALLER, self)
+        heading = Heading(title, SMALLER, self._groups)
         set_style_class(heading, "muted")
         head = beside(None, heading, new, spacing=TINY, growing=heading)
         set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)

@@ -32,7 +32,7 @@ _SIDEBAR_WIDTH, _PANEL_WIDTH = 248, 320  # pixels at the usual size of text
 _MIN_SIDEBAR, _MIN_PANEL = (180, 260), (260, 460)  # likewise, and the limit at any size
 _MAX_PANEL = 460  # pixels at the usual size of text
 _MIN_PAGES = 360  # pixels at the usual size of text that both sides leave to the pages where they can
-_NARROW = 640  # pixels; a narrower window hides the sidebar for the chat
+_NARROW = 640  # pixels; a narrower window hides the sidebar for the chat and the other pages
 _SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered for the next start
 
 
@@ -74,6 +74,8 @@ class MainWindow(QMainWindow):
         """Show the chat or another page. To start faster, a page gets its style sheet when it is first shown."""
         if page is not self.chat and not page.styleSheet():
             page.setStyleSheet(self._sheet)
+        if page is not self.chat and self._is_narrow and self.actions_by_name["sidebar"].isChecked():
+            self._fold_sidebar()
         self.pages.setCurrentWidget(page)
         for other, line in self.activity.items():
             line.set_away(away=other is not page)
@@ -173,14 +175,18 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        sidebar, was_narrow = self.actions_by_name["sidebar"], self._is_narrow
-        self._is_narrow = self.width() < _NARROW
+        was_narrow, self._is_narrow = self._is_narrow, self.width() < _NARROW
         if self._is_narrow and not was_narrow:
-            self._is_folded = sidebar.isChecked()
-            sidebar.setChecked(False)
+            self._fold_sidebar()
         elif self._is_folded and not self._is_narrow:
             self._is_folded = False
-            sidebar.setChecked(True)
+            self.actions_by_name["sidebar"].setChecked(True)
+
+    def _fold_sidebar(self) -> None:
+        """Hide the sidebar until the window is wide enough for it."""
+        sidebar = self.actions_by_name["sidebar"]
+        self._is_folded = sidebar.isChecked()
+        sidebar.setChecked(False)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
