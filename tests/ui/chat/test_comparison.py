@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QMenu
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.comparison import AnswerColumn, Comparison, compare_texts
@@ -102,6 +102,15 @@ def test_comparison_shows_the_version_before(qtbot: QtBot, app: Program) -> None
     chooser(view.columns[0]).setFocus()
     QTest.keyClick(chooser(view.columns[0]), Qt.Key.Key_Home)
     assert versions(view) == ["Version 1", "Version 3"]
+
+
+def test_hint_for_a_second_version_is_not_cut(qtbot: QtBot, app: Program) -> None:
+    app.window.resize(700, 600)
+    ask(qtbot, app, "first")
+    head = compare(app).columns[1].head
+    hint = "Have another version written to compare with this one."
+    (label,) = [each for each in head.findChildren(QLabel) if each.text() == hint]
+    qtbot.waitUntil(lambda: label.height() >= label.heightForWidth(label.width()) > 0, timeout=WAIT)
 
 
 def test_chosen_answer_closes_the_comparison(qtbot: QtBot, app: Program) -> None:

@@ -13,9 +13,8 @@ from headstart.chat.search import CJK
 from headstart.ui.transcript.message import MessageContent, MessageState
 from headstart.ui.transcript.transcript import Match, Transcript
 from headstart.ui.widgets.focus import pass_wheel
-from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button
+from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import back_button, beside, flowing, stacked
-from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
 
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
@@ -66,8 +65,7 @@ class AnswerColumn(QWidget):
         pass_wheel(self._chooser)
         self.use = button(self.tr("Use this"), self.head)
         self.use.setAccessibleName(self.tr("Use this answer"))
-        self._figures = ElidedLabel(self.head)
-        set_style_class(self._figures, "muted")
+        self._figures = muted("", self.head)
         self.transcript = Transcript(theme, font, self, is_bare=True)
         self.transcript.setAccessibleName(title)
         choice = beside(None, self._chooser, self.use, growing=self._chooser)
@@ -89,7 +87,9 @@ class AnswerColumn(QWidget):
 
     def show_figures(self, text: str, more: str = "") -> None:
         """Show the figures of the answer, and `more` in the tooltip."""
-        self._figures.show_text(text, more)
+        self._figures.setText(text)
+        self._figures.setToolTip(more)
+        self._figures.setAccessibleDescription(more)
 
     def show_answer(self, content: MessageContent | None) -> None:
         """Show an answer; one that is shown already keeps its scroll position."""
