@@ -361,6 +361,10 @@ def test_order_of_the_catalogue_depends_on_the_memory_of_now(qtbot: QtBot) -> No
     catalogue.grab()  # lays it out
     tops = [row.y() for row in catalogue.rows if not row.isHidden()]
     assert tops == sorted(set(tops))
+    for row in catalogue.rows:
+        title = next(label for label in row.findChildren(QLabel) if label.text() == row.recipe.title)
+        beside = row.get.y() + row.get.height() / 2
+        assert row.isHidden() or abs(title.mapTo(row, title.rect().center()).y() - beside) < row.get.height() / 4
 
 
 def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> None:

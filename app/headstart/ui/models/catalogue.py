@@ -167,7 +167,7 @@ class RecipeRow(QWidget):
         grid.setHorizontalSpacing(MEDIUM)
         grid.setVerticalSpacing(TINY)
         grid.setColumnStretch(0, 1)
-        grid.addWidget(head, 0, 0)
+        grid.addWidget(head, 0, 0, Qt.AlignmentFlag.AlignVCenter)
         grid.addWidget(self._about, 1, 0)
         for part in (self.get, self._badge):
             grid.addWidget(part, 0, 1, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
