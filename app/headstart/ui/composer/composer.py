@@ -390,7 +390,7 @@ class Composer(QFrame):
         """Fit the texts to the width: hide "Offline" first, then shorten the count, which may make room for it."""
         room = self._fit_model()
         texts = self._progress_texts or self._count_texts
-        metrics, reach = self._count.fontMetrics(), self._reach.sizeHint().width()
+        metrics, reach = self._count.fontMetrics(), self._reach.sizeHint().width() + SMALL
         if metrics.horizontalAdvance(texts[-1]) > room:  # the name of the model matters more
             texts = ("",)
         self._count.setMinimumWidth(metrics.horizontalAdvance(texts[-1]) + TINY)
