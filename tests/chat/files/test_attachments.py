@@ -340,6 +340,19 @@ FORMULAS = [
 ]  # fmt: skip
 
 
+def test_words_of_every_kind_in_a_word_document_are_read(tmp_path: Path) -> None:
+    dear, ines, kan, base, agree = (
+        f"<w:r><w:t>{text}</w:t></w:r>" for text in ("Dear ", "Ines", "kan", "漢", "I agree")
+    )
+    body = f"<w:p>{dear}<w:fldSimple w:instr='MERGEFIELD name'>{ines}</w:fldSimple></w:p>"
+    body += f"<w:p><w:r><w:ruby><w:rt>{kan}</w:rt><w:rubyBase>{base}</w:rubyBase></w:ruby></w:r></w:p>"
+    box = '<w14:checkbox xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"><w14:checked w14:val="{}"/>'
+    for value in "10":
+        properties = f"<w:sdtPr>{box.format(value)}</w14:checkbox></w:sdtPr>"
+        body += f"<w:p><w:sdt>{properties}<w:sdtContent>{base}</w:sdtContent></w:sdt>{agree}</w:p>"
+    assert attach(_word(tmp_path / "a.docx", body)).text == "Dear Ines\n\n漢\n\n☒ I agree\n\n☐ I agree"
+
+
 @pytest.mark.parametrize(("formula", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
 def test_formula_of_a_word_document_is_read(tmp_path: Path, formula: str, text: str) -> None:
     math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'

@@ -17,16 +17,15 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 
-from headstart.chat.files import html_text, office_math
-from headstart.chat.files.office_math import local_name
+from headstart.chat.files import html_text
 from headstart.chat.files.text_encoding import readings
+from headstart.chat.files.word_markup import line, local_name, readable
 from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
 LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
 LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
-_WORD_TEXT = "word/document.xml"
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
@@ -80,11 +79,8 @@ def word(path: Path) -> str:
 
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
-        text = archive.read(_WORD_TEXT) if _WORD_TEXT in archive.namelist() else b""
-        has_formulas = office_math.MARK in text  # which the library leaves out
-        copy = office_math.with_formulas_as_text(archive, _WORD_TEXT) if has_formulas else None
-    with copy or path.open("rb") as file:
-        result = mammoth.convert_to_html(file, convert_image=img_element(lambda _image: {"src": ""}))
+        copy = readable(archive)
+    result = mammoth.convert_to_html(copy, convert_image=img_element(lambda _image: {"src": ""}))
     return html_text.to_markdown(result.value)
 
 
@@ -257,7 +253,7 @@ def _run(element: ET.Element) -> str:
         case "fld":
             return ""
         case _:
-            return office_math.line(element)
+            return line(element)
 
 
 def open_document(path: Path) -> str:

@@ -68,6 +68,8 @@ class _Writer(HTMLParser):
             self._add(" " if self._table_depth else "\n")
         elif tag == "img" and values.get("alt"):
             self._add(f"[{values['alt']}]")
+        elif tag == "input" and values.get("type") in ("checkbox", "radio"):
+            self._add("☒ " if "checked" in values else "☐ ")
         elif (tag == "a" or tag in _MARKS) and len(self._inline) <= _MAX_DEPTH:
             self._inline.append((tag, values.get("href", ""), []))
         elif tag in ("table", "tr", "td", "th"):
@@ -80,7 +82,7 @@ class _Writer(HTMLParser):
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin and end an element; one that cannot have content, such as `<br>`, is not ended."""
         self.handle_starttag(tag, attrs)
-        if tag not in ("br", "img", "hr"):
+        if tag not in ("br", "img", "hr", "input"):
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:

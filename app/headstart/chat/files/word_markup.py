@@ -1,4 +1,4 @@
-"""Formulas of office files (Office Math) as text in one line, such as (a+b)/2 or x^2."""
+"""The parts of Word documents that mammoth leaves out, as text: formulas, simple fields, and words with a reading."""
 
 import io
 import re
@@ -6,34 +6,45 @@ import zipfile
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-MARK = b"<m:oMath"
+_PARTS = re.compile(r"word/(?:document\d*|footnotes|endnotes)\.xml")
 _FORMULA = re.compile(rb"<m:oMath\b[^>]*>.*?</m:oMath>", re.DOTALL)
-_AROUND = re.compile(rb"</?m:oMathPara\b[^>]*>|<m:oMathParaPr\b.*?</m:oMathParaPr>", re.DOTALL)
+_AROUND_FORMULA = re.compile(rb"</?m:oMathPara\b[^>]*>|<m:oMathParaPr\b.*?</m:oMathParaPr>", re.DOTALL)
+# Elements whose content is plain text, and those that stand for how it is read and shown.
+_AROUND_TEXT = re.compile(
+    rb"</?w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b[^>]*>|<w:(rt|rubyPr)\b[^>/]*>.*?</w:\1>", re.DOTALL
+)
 _SIMPLE = re.compile(r"\w*|.")
 _INTEGRAL = "∫"  # the sign of an operator that names none
 
 
-def with_formulas_as_text(document: zipfile.ZipFile, part: str) -> io.BytesIO:
-    """Return a copy of a Word document with the formulas of a part as text."""
+def readable(document: zipfile.ZipFile) -> io.BytesIO:
+    """Return a copy of a Word document, without pictures, of which mammoth reads all."""
     copy = io.BytesIO()
     with zipfile.ZipFile(copy, "w") as archive:
         for name in document.namelist():
+            if not name.endswith((".xml", ".rels")):
+                continue
             content = document.read(name)
-            archive.writestr(name, _replaced(content) if name == part else content)
+            archive.writestr(name, _plain(content) if _PARTS.fullmatch(name) else content)
     copy.seek(0)
     return copy
 
 
-def _replaced(content: bytes) -> bytes:
+def _plain(content: bytes) -> bytes:
+    return _AROUND_TEXT.sub(b"", _with_lines(content) if _FORMULA.search(content) else content)
+
+
+def _with_lines(content: bytes) -> bytes:
+    """Replace each formula by a run of text."""
     formulas = [line(each) for each in ET.fromstring(content).iter() if local_name(each) == "oMath"]  # noqa: S314
     if len(formulas) != len(_FORMULA.findall(content)):
         return content
     texts = iter(f'<w:r><w:t xml:space="preserve">{escape(each)}</w:t></w:r>'.encode() for each in formulas)
-    return _AROUND.sub(b"", _FORMULA.sub(lambda _: next(texts), content))
+    return _AROUND_FORMULA.sub(b"", _FORMULA.sub(lambda _: next(texts), content))
 
 
 def line(element: ET.Element) -> str:
-    """Return a formula, or a part of one, in one line."""
+    """Return a formula of an office file, or a part of one, in one line, such as (a+b)/2 or x^2."""
 
     def part(name: str, *, is_grouped: bool = True) -> str:
         text = "".join(line(child) for child in element if local_name(child) == name)
