@@ -273,6 +273,8 @@ def test_web_page_becomes_markdown_or_stays_source(tmp_path: Path) -> None:
         ("a < b <!-- gone --> c", "a < b c"),
         ("<td>cell", "cell"),
         ("</ul></table></b>x", "x"),
+        ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</ruby>です<p>a<rt>b<p>c", "漢字です\n\na\n\nc"),
+        ("<input type=checkbox checked>milk<br><input type='checkbox'/>tea", "☒ milk\n☐ tea"),
     ],
 )
 def test_odd_page_is_read(page: str, text: str) -> None:

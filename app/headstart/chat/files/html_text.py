@@ -12,6 +12,7 @@ _BLOCKS = {
     *_CONTAINERS, *_HEADINGS,
 }  # fmt: skip
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "code": "`", "kbd": "`", "samp": "`"}
+_READINGS = ("rt", "rp")  # beside a word, how it is read: between its letters, it would hide the word
 _SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#-]+)")
 _MAX_DEPTH = 12  # of lists, quotes and marks in each other; deeper ones are ignored
@@ -42,7 +43,7 @@ class _Writer(HTMLParser):
         self._marker = ""  # of the item that begins
         self._follows_item = self._quoted = False
         self._skipped = self._table_depth = 0
-        self._is_code = self._is_title = False
+        self._is_code = self._is_title = self._is_reading = False
         self._language = self._title = ""
         self._heading = 0  # level; 0 outside
         self._rows: list[list[str]] = []
@@ -62,8 +63,8 @@ class _Writer(HTMLParser):
             self._skipped += 1
         elif self._skipped:
             return
-        elif tag == "title":
-            self._is_title = True
+        elif tag in ("title", *_READINGS):
+            self._is_title, self._is_reading = tag == "title", tag != "title"
         elif tag == "br":
             self._add(" " if self._table_depth else "\n")
         elif tag == "img" and values.get("alt"):
@@ -91,8 +92,8 @@ class _Writer(HTMLParser):
             self._skipped = max(self._skipped - 1, 0)
         elif self._skipped:
             return
-        elif tag == "title":
-            self._is_title = False
+        elif tag in ("title", "ruby", *_READINGS):
+            self._is_title = self._is_reading = False
         elif tag == "a" or tag in _MARKS:
             self._end_inline(tag)
         elif tag == "table" and self._table_depth:
@@ -107,13 +108,14 @@ class _Writer(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_title:
             self._title += data
-        elif not self._skipped:
+        elif not (self._skipped or self._is_reading):
             self._add(data if self._is_code else _SPACE.sub(" ", data))
 
     def _add(self, text: str) -> None:
         self._inline[-1][2].append(text)
 
     def _begin_block(self, tag: str) -> None:
+        self._is_reading = False
         if self._table_depth:
             self._add(" ")
             return
