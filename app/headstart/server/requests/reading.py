@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from io import BytesIO
 from typing import Any, NoReturn, TypeVar
 
@@ -35,6 +36,7 @@ _LIKENESS = 0.85  # of two names, from which on one is a typing error
 _MAX_NAME_CHARS = 40
 _MAX_SHOWN_CHARS = 40  # of a wrong value
 _WITH_NUMBERS = {"options", "thinking", "stream_options", "chat_template_kwargs"}  # objects with whole numbers
+_type_info = cache(inspect.type_info)  # msgspec computes it anew each time
 
 
 async def read_form(request: Request, limits: Limits) -> dict[str, Any]:
@@ -241,7 +243,7 @@ def _refusal(error: msgspec.ValidationError, values: Any, body_type: type[object
     """Return the refusal of a body that is not of its type, in the words of the table of fields."""
     match = _PLACE.search(str(error))
     place = match[1].removeprefix(".") if match else ""
-    kinds, value, tags = [inspect.type_info(body_type)], values, list[str]()
+    kinds, value, tags = [_type_info(body_type)], values, list[str]()
     steps = _STEP.findall(place)
     for step in steps:
         tags = [str(kind.tag) for kind in kinds if isinstance(kind, inspect.StructType) and kind.tag_field == step]
