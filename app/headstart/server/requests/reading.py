@@ -239,7 +239,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").casefold()
 
 
-def _refusal(error: msgspec.ValidationError, values: Any, body_type: type[object]) -> RefusedError:
+def _refusal(error: msgspec.ValidationError, values: Any, body_type: Any) -> RefusedError:
     """Return the refusal of a body that is not of its type, in the words of the table of fields."""
     match = _PLACE.search(str(error))
     place = match[1].removeprefix(".") if match else ""
