@@ -18,6 +18,7 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
 _TITLE = re.compile(r"^(?:title|标题|標題)\s*[:：]\s*", re.IGNORECASE)
 _QUOTES = re.compile(r"^[\"'“”「『《]+|[\"'“”」』》]+[.。]?$")
+_HEAD_OF_SHEET = re.compile(r"^# .+\n\n.+ \| .+$", re.MULTILINE)
 _BACKTICKS = re.compile(r"`{3,}")
 _GAP = "\n[…]\n"  # between two passages of a file
 _LEAD_OF_EXCERPTS = "Passages of my files that may help. Say which file you use."
@@ -54,6 +55,9 @@ class Attachment:
     text: str
 
 
+BETWEEN_HEADINGS = " › "
+
+
 class Excerpt(NamedTuple):
     """A passage of a file in a folder of the chat's project, as it was when the question was asked."""
 
@@ -62,13 +66,19 @@ class Excerpt(NamedTuple):
     page: int  # from 1; 0 if the file has no pages
     line: int  # from 1; 0 if the file has no lines
     text: str
-    heading: str = ""  # those that the passage stands under
+    heading: str = ""  # those that the passage stands under; of a table, the names of its columns
 
     @property
     def title(self) -> str:
-        """The file's name and the place in it, as a model reads them."""
+        """The file's name and the place in it."""
         place = f", page {self.page}" if self.page else f", line {self.line}" if self.line else ""
         return f"{self.name}{place}"
+
+    @property
+    def label(self) -> str:
+        """The title as a model reads it: with the headings, if the passage does not begin with the last of them."""
+        last = self.heading.rpartition(BETWEEN_HEADINGS)[2]
+        return self.title if not last or last in self.text else f"{self.title} ({self.heading})"
 
 
 class Passage(NamedTuple):
@@ -452,11 +462,22 @@ def _prompt_text(
     for passage in passages:
         file = file_of(passage, messages_by_id)
         if file:
-            chosen.setdefault(file, []).append(file.text[passage.start : passage.end])
+            texts = chosen.setdefault(file, [])
+            head = _head_of_table(file, passage.start)
+            is_known = not head or any(text.startswith(head) for text in texts)
+            texts += [*([] if is_known else [head]), file.text[passage.start : passage.end]]
     parts += [titled(Attachment(f"Passages of {file.name}", _GAP.join(texts))) for file, texts in chosen.items()]
     parts += [_LEAD_OF_EXCERPTS] if excerpts else []
-    parts += [titled(Attachment(excerpt.title, excerpt.text)) for excerpt in excerpts]
+    parts += [titled(Attachment(excerpt.label, excerpt.text)) for excerpt in excerpts]
     return "\n\n".join([*parts, message.text] if message.text else parts)
+
+
+def _head_of_table(file: Attachment, start: int) -> str:
+    """Return the names of the columns above a passage of a table; of a spreadsheet, with the name of the sheet."""
+    if file.name.lower().endswith((".csv", ".tsv")):
+        return file.text.partition("\n")[0] if start else ""
+    heads = [] if file.text.startswith("# ", start) else _HEAD_OF_SHEET.findall(file.text, 0, start)
+    return heads[-1] if heads else ""
 
 
 def file_of(passage: Passage, messages: Mapping[int, ChatMessage]) -> Attachment | None:

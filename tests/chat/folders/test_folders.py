@@ -667,6 +667,20 @@ def test_request_names_the_passages_once() -> None:
     assert texts[1] == "Why?"
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "heading"), [("parts.csv", "part,price", "part,price"), ("parts.md", "# Corvo\n", "Corvo")]
+)
+def test_model_reads_under_what_a_passage_stands(
+    index: FolderIndex, files: Path, reader: DirectReader, name: str, head: str, heading: str
+) -> None:
+    rows = [f"bolt {number},{number}" for number in range(1, 400)]
+    write(files / name, "\n".join([head, *rows, "lantern,7"]))
+    update(index, files, reader)
+    (found,) = index.find([str(files)], "lantern")
+    (turn,) = turns(Conversation().ask("", excerpts=[found]).path)
+    assert f"{found.title} ({heading}):\n" in turn.content
+
+
 def test_excerpts_and_folders_are_stored_and_exported(home: Path) -> None:
     project = Project("papers", {"system_prompt": "Be brief."}, (Attachment("a", "b"),), ("/home/me/papers",))
     tree = Conversation().ask("When?", excerpts=[EXCERPT])

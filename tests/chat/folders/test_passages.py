@@ -89,6 +89,23 @@ def test_passages_of_one_file_are_told_apart() -> None:
     assert turn.content == "Passages of book.txt:\n```\nNothing\n[…]\nthis\n```"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "row", "expected"),
+    [
+        ("a.csv", "part,price\ntyre,80\nbrake,95", "brake,95", "part,price\n[…]\nbrake,95"),
+        ("a.csv", "part,price\ntyre,80\nbrake,95", "part,price\ntyre,80", "part,price\ntyre,80"),
+        ("a.xlsx", "# Parts\n\npart | price\ntyre | 80", "tyre | 80", "# Parts\n\npart | price\n[…]\ntyre | 80"),
+        ("a.xlsx", "# Parts\n\npart | price\n\n# Staff\n\nname | desk", "# Staff", "# Staff"),
+        ("a.md", "# Parts\n\nThey are many.", "They are", "They are"),
+    ],
+)
+def test_rows_of_a_table_come_with_the_names_of_their_columns(name: str, text: str, row: str, expected: str) -> None:
+    start = text.index(row)
+    places = [Passage(1, 0, start, start + len(row))]
+    (turn,) = turns(Conversation().ask("", [Attachment(name, text)], places).path)
+    assert turn.content == f"Passages of {name}:\n```\n{expected}\n```"
+
+
 def test_passage_without_its_file_is_left_out() -> None:
     tree = asked()
     assert turns(tree.remove(1).path)[-1].content == "tigers?"

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from headstart.chat import search
-from headstart.chat.conversation import Excerpt, storable
+from headstart.chat.conversation import BETWEEN_HEADINGS, Excerpt, storable
 from headstart.chat.files.passages import MOST, TOKENIZER, cut
 from headstart.chat.folders import folder_search
 from headstart.chat.folders.folder_files import (
@@ -40,7 +40,7 @@ from headstart.errors import AttachmentError, HistoryError
 if TYPE_CHECKING:
     from headstart.chat.folders.vectors import StoredVectors
 
-VERSION = 3
+VERSION = 4
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
@@ -580,6 +580,7 @@ class _Headings:
     def __init__(self, path: str) -> None:
         self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")
         self._is_prose = self._has_marks or PurePosixPath(path).suffix.lower() in (".txt", ".rst", ".adoc", "")
+        self._is_table = PurePosixPath(path).suffix.lower() in (".csv", ".tsv")
         self._open: list[tuple[int, str]] = []  # level and words of those that hold
         self._coming: list[tuple[int, int, str]] = []  # with their places, of this piece
         self.title = ""
@@ -590,13 +591,18 @@ class _Headings:
         if self._has_marks or piece.unit is Unit.NONE:
             found = _MARKED.finditer(piece.text)
             self._coming = [(match.start(), len(match["marks"]), match["words"].strip()) for match in found]
+        if piece.unit is Unit.NONE:  # the first row of a sheet has the names of its columns
+            rows = ((match.start("row"), _ROW_LEVEL, match["row"]) for match in _SHEET.finditer(piece.text))
+            self._coming = sorted([*self._coming, *rows])
+        if self._is_table and piece.place == 1:
+            self._coming = [(0, _ROW_LEVEL, piece.text.partition("\n")[0])]
         if self._is_prose:
             for match in _UNDERLINED.finditer(piece.text):
                 self._coming.append((match.start(), 1 + _LINES.find(match["line"][0]), match["words"].strip()))
             for match in _ALONE.finditer(piece.text):
                 self._coming.append((match.start("words"), 2, match["words"].strip()))
             self._coming.sort()
-        if not self.title and self._coming and piece.place == 1:
+        if not self.title and self._coming and piece.place == 1 and not self._is_table:
             self.title = self._coming[0][2]
 
     def above(self, place: int) -> str:
@@ -604,11 +610,12 @@ class _Headings:
         while self._coming and self._coming[0][0] <= place:
             _, level, words = self._coming.pop(0)
             self._open = [*(each for each in self._open if each[0] < level), (level, words[:_MAX_HEADING])]
-        return _BETWEEN.join(words for _, words in self._open)
+        return BETWEEN_HEADINGS.join(words for _, words in self._open)
 
 
-_BETWEEN = " › "
-_MAX_HEADING = 80  # characters
+_MAX_HEADING = 200  # characters
+_ROW_LEVEL = 7  # of the names of columns: below all headings
+_SHEET = re.compile(r"^# .+\n\n(?P<row>.+ \| .+)$", re.MULTILINE)
 _LINES = "=*-~^"  # that stand under headings, the highest level first
 _MARKED = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<words>\S.*?)[ \t]*#*$", re.MULTILINE)
 _UNDERLINED = re.compile(rf"^(?P<words>\S.{{0,98}}\S)\n(?P<line>[{_LINES}])(?P=line){{2,}}[ \t]*$", re.MULTILINE)
@@ -646,7 +653,7 @@ def _urgency(state: FileStat, *, is_begun: bool) -> tuple[bool, int]:
 
 def _framed(text: str, heading: str, path: str) -> list[str]:
     """Return the windows of a passage, each with the name of its file and its headings."""
-    frame = _BETWEEN.join(filter(None, (PurePosixPath(path).stem, heading)))
+    frame = BETWEEN_HEADINGS.join(filter(None, (PurePosixPath(path).stem, heading)))
     return [f"{frame}\n{window}" for window in windows(text)]
 
 
