@@ -1,5 +1,6 @@
 """Access: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
 
+import asyncio
 import json
 import socket
 import sys
@@ -158,6 +159,23 @@ def test_server_listens_to_loopback_by_default() -> None:
         listen("192.0.2.1", 0, allow_network=True)  # of a network for documentation: no computer has it
     with closing(listen("0.0.0.0", 0, allow_network=True)) as listener:  # noqa: S104
         assert listener.getsockname()[0] == "0.0.0.0"  # noqa: S104
+
+
+def test_small_packets_are_sent_at_once() -> None:
+    """Else the body of a reply waits 40 ms, until the client has acknowledged its head."""
+
+    async def option(listener: socket.socket) -> int:
+        accepted = asyncio.get_running_loop().create_future()
+        async with await asyncio.start_server(lambda _, writer: accepted.set_result(writer), sock=listener):
+            _, client = await asyncio.open_connection(*listener.getsockname())
+            server = await accepted
+            found: int = server.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for writer in (client, server):
+                writer.close()
+        return found
+
+    with closing(listen("127.0.0.1", 0)) as listener:
+        assert asyncio.run(option(listener))
 
 
 def test_server_listens_to_both_loopbacks() -> None:

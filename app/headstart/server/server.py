@@ -53,7 +53,9 @@ def listen(host: str, port: int, *, allow_network: bool = False) -> socket.socke
             "want, or leave out --host to stay on this one.",
             host=host,
         )
-    listener = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    # Named, as asyncio sets TCP_NODELAY for this protocol alone: else a body waits 40 ms for the receipt of its head.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":  # on Windows it would let two programs share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
