@@ -19,7 +19,7 @@ from xml.parsers.expat import ExpatError
 
 from headstart.chat.files import html_text
 from headstart.chat.files.text_encoding import readings
-from headstart.chat.files.word_markup import line, local_name, readable
+from headstart.chat.files.word_markup import in_one_line, local_name, readable
 from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
@@ -253,7 +253,7 @@ def _run(element: ET.Element) -> str:
         case "fld":
             return ""
         case _:
-            return line(element)
+            return in_one_line(element)
 
 
 def open_document(path: Path) -> str:

@@ -36,18 +36,18 @@ def _plain(content: bytes) -> bytes:
 
 def _with_lines(content: bytes) -> bytes:
     """Replace each formula by a run of text."""
-    formulas = [line(each) for each in ET.fromstring(content).iter() if local_name(each) == "oMath"]  # noqa: S314
+    formulas = [in_one_line(each) for each in ET.fromstring(content).iter() if local_name(each) == "oMath"]  # noqa: S314
     if len(formulas) != len(_FORMULA.findall(content)):
         return content
     texts = iter(f'<w:r><w:t xml:space="preserve">{escape(each)}</w:t></w:r>'.encode() for each in formulas)
     return _AROUND_FORMULA.sub(b"", _FORMULA.sub(lambda _: next(texts), content))
 
 
-def line(element: ET.Element) -> str:
+def in_one_line(element: ET.Element) -> str:
     """Return a formula of an office file, or a part of one, in one line, such as (a+b)/2 or x^2."""
 
     def part(name: str, *, is_grouped: bool = True) -> str:
-        text = "".join(line(child) for child in element if local_name(child) == name)
+        text = "".join(in_one_line(child) for child in element if local_name(child) == name)
         return f"({text})" if is_grouped and not _SIMPLE.fullmatch(text) else text
 
     limits = "".join(f"{mark}{text}" for mark, name in (("_", "sub"), ("^", "sup")) if (text := part(name)))
@@ -63,10 +63,10 @@ def line(element: ET.Element) -> str:
         case "nary":
             return f"{_sign(element, 'chr', _INTEGRAL)}{limits} {part('e', is_grouped=False)}"
         case "d":
-            inside = ", ".join(line(child) for child in element if local_name(child) == "e")
+            inside = ", ".join(in_one_line(child) for child in element if local_name(child) == "e")
             return f"{_sign(element, 'begChr', '(')}{inside}{_sign(element, 'endChr', ')')}"
         case _:
-            return "".join(map(line, element))
+            return "".join(map(in_one_line, element))
 
 
 def _sign(element: ET.Element, kind: str, usual: str) -> str:
