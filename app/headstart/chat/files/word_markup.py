@@ -50,18 +50,20 @@ def in_one_line(element: ET.Element) -> str:
         text = "".join(in_one_line(child) for child in element if local_name(child) == name)
         return f"({text})" if is_grouped and not _SIMPLE.fullmatch(text) else text
 
-    limits = "".join(f"{mark}{text}" for mark, name in (("_", "sub"), ("^", "sup")) if (text := part(name)))
+    def limits() -> str:
+        return "".join(f"{mark}{text}" for mark, name in (("_", "sub"), ("^", "sup")) if (text := part(name)))
+
     match local_name(element):
         case "t":
             return element.text or ""
         case "f":
             return f"{part('num')}/{part('den')}"
         case "sSub" | "sSup" | "sSubSup":
-            return f"{part('e')}{limits}"
+            return f"{part('e')}{limits()}"
         case "rad":
             return f"{part('deg')}√{part('e')}"
         case "nary":
-            return f"{_sign(element, 'chr', _INTEGRAL)}{limits} {part('e', is_grouped=False)}"
+            return f"{_sign(element, 'chr', _INTEGRAL)}{limits()} {part('e', is_grouped=False)}"
         case "d":
             inside = ", ".join(in_one_line(child) for child in element if local_name(child) == "e")
             return f"{_sign(element, 'begChr', '(')}{inside}{_sign(element, 'endChr', ')')}"
