@@ -355,6 +355,20 @@ def test_words_of_every_kind_in_a_word_document_are_read(tmp_path: Path) -> None
     assert attach(_word(tmp_path / "a.docx", body)).text == "Dear Ines\n\n漢\n\n☒ I agree\n\n☐ I agree"
 
 
+def test_picture_in_a_word_document_is_read_by_its_description(tmp_path: Path) -> None:
+    word_drawing, picture = (
+        f"http://schemas.openxmlformats.org/drawingml/2006/{name}" for name in ("wordprocessingDrawing", "picture")
+    )
+    blip = f'<pic:pic xmlns:pic="{picture}"><pic:blipFill><a:blip xmlns:r="{LINKS}" r:embed="r1"/></pic:blipFill></pic:pic>'
+    graphic = f"<a:graphic {DRAWING}><a:graphicData>{blip}</a:graphicData></a:graphic>"
+    inline = f'<wp:inline xmlns:wp="{word_drawing}"><wp:docPr descr="A walrus"/>{graphic}</wp:inline>'
+    path = _word(tmp_path / "a.docx", f"<w:p><w:r><w:drawing>{inline}</w:drawing></w:r></w:p>")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("word/_rels/document.xml.rels", relations(r1=("image", "media/image1.png")))
+        archive.writestr("word/media/image1.png", b"\x89PNG")
+    assert attach(path).text == "[A walrus]"
+
+
 @pytest.mark.parametrize(("formula", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
 def test_formula_of_a_word_document_is_read(tmp_path: Path, formula: str, text: str) -> None:
     math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
