@@ -359,8 +359,9 @@ def test_picture_in_a_word_document_is_read_by_its_description(tmp_path: Path) -
     word_drawing, picture = (
         f"http://schemas.openxmlformats.org/drawingml/2006/{name}" for name in ("wordprocessingDrawing", "picture")
     )
-    blip = f'<pic:pic xmlns:pic="{picture}"><pic:blipFill><a:blip xmlns:r="{LINKS}" r:embed="r1"/></pic:blipFill></pic:pic>'
-    graphic = f"<a:graphic {DRAWING}><a:graphicData>{blip}</a:graphicData></a:graphic>"
+    fill = f'<pic:blipFill><a:blip xmlns:r="{LINKS}" r:embed="r1"/></pic:blipFill>'
+    data = f'<a:graphicData><pic:pic xmlns:pic="{picture}">{fill}</pic:pic></a:graphicData>'
+    graphic = f"<a:graphic {DRAWING}>{data}</a:graphic>"
     inline = f'<wp:inline xmlns:wp="{word_drawing}"><wp:docPr descr="A walrus"/>{graphic}</wp:inline>'
     path = _word(tmp_path / "a.docx", f"<w:p><w:r><w:drawing>{inline}</w:drawing></w:r></w:p>")
     with zipfile.ZipFile(path, "a") as archive:
