@@ -1,9 +1,9 @@
 """Times reading and writing behind long texts, beside llama.cpp with flash attention off and on.
 
 `python app/bench/depth.py MODEL --gguf FILE --llama PYTHON` prints JSON, and a table to standard error. PYTHON has the
-package xllamacpp; `--llama-server PATH` names a server of your own build. Everybody
-reads the same random tokens up to each depth and writes there, all in turns. What was read stays: the tokens a second
-of a prompt are those of all parts up to the depth. Nothing is guessed.
+package xllamacpp; `--llama-server PATH` names a server of your own build. Everybody reads the same random tokens up to
+each depth and writes there, all in turns. What was read stays: the tokens a second of a prompt are those of all parts
+up to the depth. Nothing is guessed.
 
 - 16 bits, 8 bits: Headstart with keys and values of so many
 - flash off, flash on: llama.cpp, `--flash-attn`, keys and values in f16

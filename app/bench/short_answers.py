@@ -82,7 +82,9 @@ def main() -> int:
     rows = [row for length in lengths for row in _rows(times, length) if row["timed"] == _DECODING or not given.behind]
     _show(rows)
     result: dict[str, object] = {"model": given.model, "prompts": len(prompts), "behind": given.behind}
-    print(json.dumps({**result, "differing": sorted(differing), "rows": rows, "kinds": _kinds(times)}, indent=1))
+    print(
+        json.dumps({**result, "differing": sorted(differing), "rows": rows, "by prompt": _by_prompt(times)}, indent=1)
+    )
     return bool(differing)
 
 
@@ -150,7 +152,7 @@ def _rows(times: dict[str, list[Written]], length: int) -> list[dict[str, object
     return rows
 
 
-def _kinds(times: dict[str, list[Written]]) -> dict[str, dict[str, float]]:
+def _by_prompt(times: dict[str, list[Written]]) -> dict[str, dict[str, float]]:
     """Return the milliseconds a token without guesses and with them, and the guesses that held, by prompt."""
     return {
         prompt: {

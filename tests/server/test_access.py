@@ -162,7 +162,7 @@ def test_server_listens_to_loopback_by_default() -> None:
 
 
 def test_small_packets_are_sent_at_once() -> None:
-    """Else the body of a reply waits 40 ms, until the client has acknowledged its head."""
+    """The body of a reply does not wait until the client has acknowledged its head, which takes 40 ms."""
 
     async def option(listener: socket.socket) -> int:
         accepted = asyncio.get_running_loop().create_future()

@@ -18,7 +18,8 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
 _TITLE = re.compile(r"^(?:title|标题|標題)\s*[:：]\s*", re.IGNORECASE)
 _QUOTES = re.compile(r"^[\"'“”「『《]+|[\"'“”」』》]+[.。]?$")
-_HEAD_OF_SHEET = re.compile(r"^# .+\n\n.+ \| .+$", re.MULTILINE)
+HEAD_OF_SHEET = re.compile(r"^# .+\n\n(?P<columns>.+ \| .+)$", re.MULTILINE)  # of a spreadsheet as text
+TABLE_ENDINGS = (".csv", ".tsv")  # of files whose first line has the names of the columns
 _BACKTICKS = re.compile(r"`{3,}")
 _GAP = "\n[…]\n"  # between two passages of a file
 _LEAD_OF_EXCERPTS = "Passages of my files that may help. Say which file you use."
@@ -78,7 +79,7 @@ class Excerpt(NamedTuple):
     def label(self) -> str:
         """The title as a model reads it: with the headings, if the passage does not begin with the last of them."""
         last = self.heading.rpartition(BETWEEN_HEADINGS)[2]
-        return self.title if not last or last in self.text else f"{self.title} ({self.heading})"
+        return self.title if self.text.lstrip("# ").startswith(last) else f"{self.title} ({self.heading})"
 
 
 class Passage(NamedTuple):
@@ -462,10 +463,10 @@ def _prompt_text(
     for passage in passages:
         file = file_of(passage, messages_by_id)
         if file:
-            texts = chosen.setdefault(file, [])
-            head = _head_of_table(file, passage.start)
-            is_known = not head or any(text.startswith(head) for text in texts)
-            texts += [*([] if is_known else [head]), file.text[passage.start : passage.end]]
+            texts, head = chosen.setdefault(file, []), _head_of_table(file, passage.start)
+            if head and not any(text.startswith(head) for text in texts):
+                texts.append(head)
+            texts.append(file.text[passage.start : passage.end])
     parts += [titled(Attachment(f"Passages of {file.name}", _GAP.join(texts))) for file, texts in chosen.items()]
     parts += [_LEAD_OF_EXCERPTS] if excerpts else []
     parts += [titled(Attachment(excerpt.label, excerpt.text)) for excerpt in excerpts]
@@ -474,10 +475,10 @@ def _prompt_text(
 
 def _head_of_table(file: Attachment, start: int) -> str:
     """Return the names of the columns above a passage of a table; of a spreadsheet, with the name of the sheet."""
-    if file.name.lower().endswith((".csv", ".tsv")):
+    if file.name.lower().endswith(TABLE_ENDINGS):
         return file.text.partition("\n")[0] if start else ""
-    heads = [] if file.text.startswith("# ", start) else _HEAD_OF_SHEET.findall(file.text, 0, start)
-    return heads[-1] if heads else ""
+    heads = [] if file.text.startswith("# ", start) else [*HEAD_OF_SHEET.finditer(file.text, 0, start)]
+    return heads[-1][0] if heads else ""
 
 
 def file_of(passage: Passage, messages: Mapping[int, ChatMessage]) -> Attachment | None:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from headstart.chat.conversation import Attachment
+from headstart.chat.conversation import TABLE_ENDINGS, Attachment
 from headstart.chat.files import document_text, pdf_text, pictures
 from headstart.chat.files.pictures import Recognize
 from headstart.chat.files.text_encoding import readings
@@ -107,7 +107,7 @@ def read(path: Path, largest: int = LARGEST) -> tuple[ReadingOption, ...]:
         raise AttachmentError("{name} is empty; there is nothing to attach.", name=path.name)
     ways = [ReadingOption(reading.encoding, Attachment(path.name, reading.text)) for reading in found]
     require_short(ways[0].attachment, largest)
-    is_table = path.suffix.lower() in (".csv", ".tsv") and len(found[0].text) <= LARGEST
+    is_table = path.suffix.lower() in TABLE_ENDINGS and len(found[0].text) <= LARGEST
     table = _table(found[0].text) if is_table else ""
     if table and len(table) <= LARGEST:
         ways.append(ReadingOption(Translatable("as a table"), Attachment(path.name, table)))

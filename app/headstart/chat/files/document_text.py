@@ -26,6 +26,7 @@ LARGEST = 50_000_000  # bytes of a file
 LARGEST_UNPACKED = 12_000_000  # bytes of markup in an archive; XML in memory takes up to 150 times as much
 LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by row
 LARGEST_PAGE = 8_000_000  # bytes of a web page
+_PRESENTATION = "ppt/presentation.xml"
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 _FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
@@ -206,9 +207,6 @@ def slides(path: Path) -> str:
     return "\n\n".join(texts)
 
 
-_PRESENTATION = "ppt/presentation.xml"
-
-
 def _slides_in_order(archive: zipfile.ZipFile) -> list[str]:
     """Return the names of the slides as they are shown; names may have another order."""
     named = {name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)}
@@ -342,12 +340,12 @@ def _message(message: EmailMessage) -> str:
 
 
 def _text_of_part(part: MIMEPart) -> str:
-    """Return the text of a part of a message, also if its encoding is not the one that it names."""
+    """Return the text of a part of a message, whatever encoding it names; empty for what is no text."""
     content: Any = part.get_payload(decode=True) or b""
     try:
         text = content.decode(part.get_content_charset("ascii"))
     except (LookupError, UnicodeError):
-        text = _decoded(content)
+        text = next((reading.text for reading in readings(content)), "")
     return (html_text.to_markdown(text) if part.get_content_subtype() == "html" else text).strip()
 
 

@@ -63,8 +63,10 @@ class _Writer(HTMLParser):
             self._skipped += 1
         elif self._skipped:
             return
-        elif tag in ("title", *_READINGS):
-            self._is_title, self._is_reading = tag == "title", tag != "title"
+        elif tag == "title":
+            self._is_title = True
+        elif tag in _READINGS:
+            self._is_reading = True
         elif tag == "br":
             self._add(" " if self._table_depth else "\n")
         elif tag == "img" and values.get("alt"):
@@ -92,8 +94,10 @@ class _Writer(HTMLParser):
             self._skipped = max(self._skipped - 1, 0)
         elif self._skipped:
             return
-        elif tag in ("title", "ruby", *_READINGS):
-            self._is_title = self._is_reading = False
+        elif tag == "title":
+            self._is_title = False
+        elif tag in ("ruby", *_READINGS):
+            self._is_reading = False
         elif tag == "a" or tag in _MARKS:
             self._end_inline(tag)
         elif tag == "table" and self._table_depth:

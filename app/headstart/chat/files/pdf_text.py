@@ -101,14 +101,14 @@ def _filled_in(page: "PageObject") -> str:
 
     lines = []
     try:
-        for entry in page.annotations or ():
-            note: Any = entry.get_object()
-            value = _inherited(note, "/Contents" if note.get("/Subtype") == "/FreeText" else "/V")
+        for reference in page.annotations or ():
+            annotation: Any = reference.get_object()
+            value = _inherited(annotation, "/Contents" if annotation.get("/Subtype") == "/FreeText" else "/V")
             shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "").removeprefix("/")
-            label = _inherited(note, "/TU") or _inherited(note, "/T")
-            if note.get("/Subtype") == "/FreeText":
+            label = _inherited(annotation, "/TU") or _inherited(annotation, "/T")
+            if annotation.get("/Subtype") == "/FreeText":
                 lines.append(shown.strip())
-            elif note.get("/Subtype") == "/Widget" and shown not in ("", "Off"):
+            elif annotation.get("/Subtype") == "/Widget" and shown not in ("", "Off"):
                 lines.append(f"{label}: {shown}")
     except (PyPdfError, *_DAMAGE):
         pass

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from headstart.chat import search
-from headstart.chat.conversation import BETWEEN_HEADINGS, Excerpt, storable
+from headstart.chat.conversation import BETWEEN_HEADINGS, HEAD_OF_SHEET, TABLE_ENDINGS, Excerpt, storable
 from headstart.chat.files.passages import MOST, TOKENIZER, cut
 from headstart.chat.folders import folder_search
 from headstart.chat.folders.folder_files import (
@@ -580,7 +580,7 @@ class _Headings:
     def __init__(self, path: str) -> None:
         self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")
         self._is_prose = self._has_marks or PurePosixPath(path).suffix.lower() in (".txt", ".rst", ".adoc", "")
-        self._is_table = PurePosixPath(path).suffix.lower() in (".csv", ".tsv")
+        self._is_table = path.lower().endswith(TABLE_ENDINGS)
         self._open: list[tuple[int, str]] = []  # level and words of those that hold
         self._coming: list[tuple[int, int, str]] = []  # with their places, of this piece
         self.title = ""
@@ -592,10 +592,11 @@ class _Headings:
             found = _MARKED.finditer(piece.text)
             self._coming = [(match.start(), len(match["marks"]), match["words"].strip()) for match in found]
         if piece.unit is Unit.NONE:  # the first row of a sheet has the names of its columns
-            rows = ((match.start("row"), _ROW_LEVEL, match["row"]) for match in _SHEET.finditer(piece.text))
-            self._coming = sorted([*self._coming, *rows])
+            heads = HEAD_OF_SHEET.finditer(piece.text)
+            self._coming += [(match.start("columns"), _LEVEL_OF_COLUMNS, match["columns"]) for match in heads]
+            self._coming.sort()
         if self._is_table and piece.place == 1:
-            self._coming = [(0, _ROW_LEVEL, piece.text.partition("\n")[0])]
+            self._coming = [(0, _LEVEL_OF_COLUMNS, piece.text.partition("\n")[0])]
         if self._is_prose:
             for match in _UNDERLINED.finditer(piece.text):
                 self._coming.append((match.start(), 1 + _LINES.find(match["line"][0]), match["words"].strip()))
@@ -614,8 +615,7 @@ class _Headings:
 
 
 _MAX_HEADING = 200  # characters
-_ROW_LEVEL = 7  # of the names of columns: below all headings
-_SHEET = re.compile(r"^# .+\n\n(?P<row>.+ \| .+)$", re.MULTILINE)
+_LEVEL_OF_COLUMNS = 7  # below all headings
 _LINES = "=*-~^"  # that stand under headings, the highest level first
 _MARKED = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<words>\S.*?)[ \t]*#*$", re.MULTILINE)
 _UNDERLINED = re.compile(rf"^(?P<words>\S.{{0,98}}\S)\n(?P<line>[{_LINES}])(?P=line){{2,}}[ \t]*$", re.MULTILINE)
