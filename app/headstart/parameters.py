@@ -234,10 +234,7 @@ class Mode(StrEnum):
 
 
 class DrafterChoice(StrEnum):
-    """The drafters that may guess ahead. All but ANY have the names of their members of `Origin`.
-
-    The sentence of `SpeculationParams.drafter` says what they are.
-    """
+    """The drafters that may guess ahead. All but ANY have the names of their members of `Origin`."""
 
     ANY = "any"
     DRAFT = "draft"
