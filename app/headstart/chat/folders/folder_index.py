@@ -313,7 +313,7 @@ class FolderIndex:
         with _translate_errors(self.path):
             row = self._connection.execute(query, (_READ, _SKIPPED, folder)).fetchone()
             if row is None:
-                return FolderState(folder)
+                return FolderState(folder, problem=UNREAD)
             values = (row["rank"], _UNREADABLE, _MAX_NAMED)
             names = tuple(name[0] for name in self._connection.execute(unreadable, values))
             is_english = self._is_english(row["rank"])
