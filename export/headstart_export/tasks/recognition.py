@@ -1,5 +1,6 @@
 """Models that read text in pictures: the conversion of PP-OCR's ONNX files to OpenVINO, and a proof."""
 
+import math
 import string
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,9 @@ _MODELS = {DETECTOR: "_det_", CLASSIFIER: "_cls_", READER: "_rec_"}  # a part of
 _PROOF = "Headstart reads this line"
 _CHUNK = 128  # characters whose best logit is compared first
 _NEVER = -1e4  # logit of a character that does not exist
-_MIN_CHANNELS = 96  # of a convolution that is worth rounding
-# Lines that show how large the inputs of convolutions are.
+_MIN_CHARACTERS = 4096  # of a product that gives the logits
+_MIN_INPUTS = 96  # of each number that a product computes, if the product is worth rounding
+# Lines that show how large the inputs of products are.
 _WORDS = ("Headstart", "reads", "this", "line,", "(No.", "4711):", '"What?"', "0123456789", "&", "%@#*+-/=<>[]{}!;_")
 _ALPHABETS = (string.ascii_uppercase, string.ascii_lowercase)
 _LINES = 16
@@ -37,7 +39,7 @@ def build(wheel: Path, place: str, folder: Path) -> manifest.Recognition:
                 if file == READER:
                     _write_characters(model, folder)
                     model = _with_best_characters(model)
-                    _round_convolutions(model, list(_lines()))
+                    _round_products(model, list(_lines()))
                 openvino().save_model(model, folder / file, compress_to_fp16=True)
         recognizer = Recognizer(folder)
         text = recognizer.read(_proof())
@@ -106,12 +108,12 @@ def _values(node: Any) -> Any:
     return source.data.astype(np.float32)
 
 
-def _round_convolutions(model: Any, samples: Sequence[Any]) -> None:
-    """Round inputs and weights of large 1x1 convolutions to INT8; `samples` show the range of the inputs."""
+def _round_products(model: Any, samples: Sequence[Any]) -> None:
+    """Round inputs and weights of large products to INT8; `samples` show the range of the inputs."""
     from openvino import opset13 as op
 
-    convolutions = [node for node in model.get_ordered_ops() if _is_large(node)]
-    inputs = [node.input_value(0) for node in convolutions]
+    products = [node for node in model.get_ordered_ops() if _is_large(node)]
+    inputs = [node.input_value(0) for node in products]
     observed = openvino().Model(inputs, model.get_parameters(), "observed")
     request = core().compile_model(observed, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
     ends = np.zeros((len(inputs), 2), np.float32)
@@ -119,27 +121,30 @@ def _round_convolutions(model: Any, samples: Sequence[Any]) -> None:
         values = request.infer({0: sample})
         ends[:, 0] = np.minimum(ends[:, 0], [values[number].min() for number in range(len(inputs))])
         ends[:, 1] = np.maximum(ends[:, 1], [values[number].max() for number in range(len(inputs))])
-    for node, (least, most) in zip(convolutions, ends, strict=True):
+    for node, (least, most) in zip(products, ends, strict=True):
         unit = (most - least) / 255
         zero = round(-least / unit)  # zero stays zero
         low, high = op.constant(np.float32(-zero * unit)), op.constant(np.float32((255 - zero) * unit))
         node.input(0).replace_source_output(op.fake_quantize(node.input_value(0), low, high, low, high, 256).output(0))
         weights = _values(node.input_value(1).get_node())
-        scales = np.maximum(np.abs(weights).max(axis=(1, 2, 3), keepdims=True) / 127, np.finfo(np.float32).tiny)
+        axes = (1, 2, 3) if weights.ndim == 4 else 0
+        scales = np.maximum(np.abs(weights).max(axis=axes, keepdims=True) / 127, np.finfo(np.float32).tiny)
         rounded = op.convert(op.constant(np.rint(weights / scales).astype(np.int8)), "f32")
         node.input(1).replace_source_output(op.multiply(rounded, op.constant(scales)).output(0))
     model.validate_nodes_and_infer_types()
 
 
 def _is_large(node: Any) -> bool:
-    """Return True for a 1x1 convolution with many channels and places, in more than one row."""
+    """Return True for the product with the characters, and for convolutions with many inputs, in more than one row."""
+    if node.get_type_name() == "MatMul":
+        weights = node.get_input_partial_shape(1)
+        return bool(weights.is_static and weights[1].get_length() >= _MIN_CHARACTERS)
     if node.get_type_name() != "Convolution":
         return False
     _, _, height, width = node.get_output_partial_shape(0)
     if width.is_static or height == 1:
         return False
-    _, channels, *kernel = node.get_input_shape(1)
-    return bool(kernel == [1, 1] and channels >= _MIN_CHANNELS)
+    return bool(math.prod(node.get_input_shape(1)[1:]) >= _MIN_INPUTS)
 
 
 def _lines() -> Iterator[Any]:
