@@ -29,10 +29,12 @@ COMPILER = "ziglang>=0.17"
 TERMINAL = "/dev/tty"  # of the person who installs: pip swallows what a build prints
 VARIABLE = "HEADSTART_KERNELS_TARGET"  # the target that a wheel must have the library for; "none": build no library
 
+ISA = "isa/"  # the folder of what is compiled once for each instruction set
 COMPILE = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-g0")
 LINK = ("-shared", "-O3", "-s", "-pthread", "-lm")
-# Flags for isa_NAME.c. The library asks the processor for the instruction set before it uses the code.
-PROCESSORS = {
+# Flags for isa/NAME.c. The library asks the processor for the instruction set before it uses the code.
+PROCESSORS: dict[str, tuple[str, ...]] = {
+    "plain": (),
     "avx2": ("-march=x86-64-v3",),
     "avxvnni": ("-march=x86-64-v3", "-mavxvnni"),
     "avx512vnni": ("-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"),
@@ -75,15 +77,16 @@ def build(folder: Path, target: KernelTarget) -> str:
     sources = folder / "source"
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as work:
         # Names without folders, so that the library does not contain the path of the build.
-        names = sorted(source.stem for source in sources.glob("*.c"))
+        names = sorted(source.relative_to(sources).with_suffix("").as_posix() for source in sources.rglob("*.c"))
+        objects = {name: f"{name.replace('/', '_')}.o" for name in names}
 
         def compile_source(name: str) -> None:
             flags = compile_flags(f"{name}.c", has_zig=has_zig)
-            _run([*compiler, *flags, "-o", f"{work}/{name}.o", "-c", f"{name}.c"], sources)
+            _run([*compiler, *flags, "-o", f"{work}/{objects[name]}", "-c", f"{name}.c"], sources)
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(compile_source, sorted(names, key=lambda name: not name.startswith("isa_"))))  # longest first
-        _run([*compiler, *(f"{name}.o" for name in names), *LINK, "-o", target.library], Path(work))
+            list(pool.map(compile_source, sorted(names, key=lambda name: not name.startswith(ISA))))  # longest first
+        _run([*compiler, *objects.values(), *LINK, "-o", target.library], Path(work))
         Path(work, target.library).replace(folder / target.library)
     built_for = target.platform if has_zig else re.sub(r"[-.]", "_", sysconfig.get_platform())
     _stamp(folder, target).write_text(f"{_digest(folder, target)} {built_for}", encoding="ascii")
@@ -100,11 +103,9 @@ def up_to_date(folder: Path, target: KernelTarget) -> str:
 
 
 def compile_flags(source: str, *, has_zig: bool) -> list[str]:
-    """Return the flags for a file, as Zig or another compiler spells them."""
-    prefix, _, isa = Path(source).stem.partition("_")
-    if prefix != "isa":
-        return [*COMPILE]
-    return [*COMPILE, *(flag.replace("x86-64-", "x86_64_") if has_zig else flag for flag in PROCESSORS[isa])]
+    """Return the flags for a file in the folder of the sources, as Zig or another compiler spells them."""
+    isa = PROCESSORS[Path(source).stem] if source.startswith(ISA) else ()
+    return [*COMPILE, *(flag.replace("x86-64-", "x86_64_") if has_zig else flag for flag in isa)]
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -119,7 +120,7 @@ def _stamp(folder: Path, target: KernelTarget) -> Path:
 
 def _digest(folder: Path, target: KernelTarget) -> str:
     digest = hashlib.sha256(target.triple.encode())
-    for path in (Path(__file__), *sorted((folder / "source").glob("*.[ch]"))):
+    for path in (Path(__file__), *sorted((folder / "source").rglob("*.[ch]"))):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -52,7 +52,7 @@ AGAIN_VARIABLE = "HEADSTART_TEST_AGAIN"  # if set, what passed for the same sour
 
 # What an exported model follows from, as in `.ci/run`.
 EXPORTER = ("export", "models", "app/headstart/library/manifest.py", "app/headstart/library/vocabulary.py")
-KERNEL_SOURCES = sorted((ROOT / "app/headstart/engine/kernels/source").iterdir())  # in C
+KERNEL_SOURCES = sorted((ROOT / "app/headstart/engine/kernels/source").rglob("*.[ch]"))  # in C
 PACKAGES = ("torch", "transformers", "optimum-intel", "nncf", "openvino", "openvino-genai", "openvino-tokenizers")
 UNUSED_SECONDS = 86_400
 # Files whose slow tests take longest, the longest first.

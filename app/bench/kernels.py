@@ -273,7 +273,7 @@ def _changed(changes: str, folder: Path) -> Library:
     for change in changes.split(","):
         name, _, value = change.partition("=")
         pattern, found = re.compile(rf"\b({re.escape(name)}(?: =)?) -?\d+\b"), 0
-        for source in sources.glob("*.[ch]"):
+        for source in sources.rglob("*.[ch]"):
             text, count = pattern.subn(rf"\g<1> {value}", source.read_text(encoding="utf-8"))
             source.write_text(text, encoding="utf-8")
             found += count

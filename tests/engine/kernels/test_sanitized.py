@@ -17,10 +17,10 @@ NAME = "libheadstart_kernels.so"
 CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 FLAGS = ["-std=c11", "-O1", "-g", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden"]
 PROCESSORS = {
-    "isa_avx2": ["-march=x86-64-v3"],
-    "isa_avxvnni": ["-march=x86-64-v3", "-mavxvnni"],
-    "isa_avx512vnni": ["-march=x86-64-v4", "-mavx512vnni"],
-    "isa_amx": ["-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"],
+    "avx2": ["-march=x86-64-v3"],
+    "avxvnni": ["-march=x86-64-v3", "-mavxvnni"],
+    "avx512vnni": ["-march=x86-64-v4", "-mavx512vnni"],
+    "amx": ["-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"],
 }
 
 
@@ -51,7 +51,7 @@ def sanitized_kernels() -> Path:
         for source in (path for path in KERNEL_SOURCES if path.suffix == ".c"):
             processor = PROCESSORS.get(source.stem, [])
             # Tile instructions are not checked anyway, and with the checks this file takes many minutes to compile.
-            checks = [] if source.stem == "isa_amx" else CHECKS
+            checks = [] if source.stem == "amx" else CHECKS
             command = ["gcc", *FLAGS, *checks, *processor, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
             compiling.append(subprocess.Popen(command))
         codes = [process.wait() for process in compiling]

@@ -23,14 +23,14 @@
 
        run.c          hk_run checks a program; all threads go through its steps (run_steps)
        pool.c         the threads
-       run.c          run_mul_mat: quantize_parts or quantize_normalized (elementwise.h), then mul_mat_rows
-       products.h       mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
-       tiles.h          the same for many tokens with AMX
-       formats.h        where the bytes of each type lie; plain.c has the same products without vectors
+       run.c          run_mul_mat: quantize_parts or quantize_normalized (isa/elementwise.h), then mul_mat_rows
+       isa/products.h   mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
+       isa/tiles.h      the same for many tokens with AMX
+       formats.h        where the bytes of each type lie
        run.c          run_attention: rope_and_store, attend, and merge_ranges where threads share the keys of a query
-       attention.h      scores, softmax and sums of values, a tile of keys at a time
-       delta.c        hk_recur: delta.h, layers that keep a state
-       isa_*.c        the vector instructions of a set, around products.h and attention.h; cpu.c chooses one
+       isa/attention.h  scores, softmax and sums of values, a tile of keys at a time
+       delta.c        hk_recur: isa/delta.h, layers that keep a state
+       isa/NAME.c     the vector instructions of a set, around these; isa/plain.c has none; cpu.c chooses one
        pack.c         hk_pack and hk_unpack; read.c: hk_read */
 #ifndef KERNELS_H
 #define KERNELS_H

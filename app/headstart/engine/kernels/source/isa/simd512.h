@@ -1,7 +1,7 @@
 /* Vectors of AVX512 for products.h and attention.h: 16 rows. */
 #ifndef SIMD512_H
 #define SIMD512_H
-#include "kernels.h"
+#include "../kernels.h"
 #include <immintrin.h>
 
 #define VECTORS(format, n) (has_pairs(format) && (n) > 6 ? 1 : 2)

@@ -2,7 +2,7 @@
 #include "attention.h"
 #include "delta.h"
 #include "elementwise.h"
-#include "formats.h"
+#include "../formats.h"
 
 /* The rounded activations of a token. */
 struct token {

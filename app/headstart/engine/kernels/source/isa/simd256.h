@@ -1,5 +1,5 @@
 /* Vector functions of 8 lanes, for AVX2 with FMA and F16C. */
-#include "kernels.h"
+#include "../kernels.h"
 #include <immintrin.h>
 
 enum { LANES = 8 };

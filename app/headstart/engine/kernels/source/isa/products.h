@@ -23,7 +23,7 @@
        add_ints, multiply_ints, to_floats, multiply, multiply_add
 
    Everything is inlined with a constant format and number of tokens, so that sums stay in registers. */
-#include "formats.h"
+#include "../formats.h"
 
 enum {
     AHEAD = 16384, /* bytes from what is read to what is prefetched, line by line */

@@ -2,7 +2,7 @@
    or product is reordered or contracted, so all give the same bits. */
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
-#include "kernels.h"
+#include "../kernels.h"
 #include <float.h>
 #include <math.h>
 
