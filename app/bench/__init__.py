@@ -1,1 +1,1 @@
-"""Programs that measure the window; no part of what is installed."""
+"""Programs that measure; no part of what is installed."""

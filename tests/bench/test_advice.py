@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.advice import main
+from bench.speed.advice import main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, TimedAnswer
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import chart
+from bench.speed import chart
 
 Captured = pytest.CaptureFixture[str]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import first_token
-from bench.first_token import (
+from bench.speed import first_token
+from bench.speed.first_token import (
     OURS,
     Ask,
     Before,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import forward
-from bench.forward import ForwardPlan, measure_forward
+from bench.passes import forward
+from bench.passes.forward import ForwardPlan, measure_forward
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
 from headstart.engine.opening import resolve

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench import local_engine
+from bench.speed import local_engine
 from headstart.engine.process.huge_pages import SETTING, VARIABLE
 
 
@@ -16,7 +16,7 @@ def test_program_restarts_once_with_its_arguments(tmp_path: Path) -> None:
     code = f"""
 import json, os, sys
 from pathlib import Path
-from bench import local_engine
+from bench.speed import local_engine
 from headstart.engine.process import huge_pages
 known = huge_pages.tunables
 huge_pages.tunables = lambda environment: known(environment, Path({str(state)!r}))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import llama, peers
-from bench.peers import AssistedSource, LlamaSource
+from bench.speed import llama, peers
+from bench.speed.peers import AssistedSource, LlamaSource
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.errors import PeerError

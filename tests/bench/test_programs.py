@@ -13,10 +13,13 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, kernels, passages, routes, versions
-from bench.many_requests import measure, throughput
-from bench.soak import slopes
-from bench.ui import table
+from bench.files import passages
+from bench.passes import kernels
+from bench.server import clients, routes
+from bench.server.many_requests import measure, throughput
+from bench.speed import versions
+from bench.window.soak import slopes
+from bench.window.ui import table
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import PLAIN, TimedAnswer
 from headstart.engine.engine import LoadOptions
@@ -39,7 +42,7 @@ SMALL_KERNELS = ("--rows", "64", "--cols", "256", "--mb", "1", "--turns", "2", "
 
 
 def run(name: str, *words: str) -> dict[str, Any]:
-    """Return what a program of the window prints."""
+    """Return what a program prints."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "app"), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, str(ROOT / "app" / "bench" / name), *words]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -49,7 +52,7 @@ def run(name: str, *words: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_window_benchmark_has_a_row_for_each_action() -> None:
-    found = run("ui.py", "--messages", "4", "--tokens", "20", "--history", "50", "--repeats", "1")
+    found = run("window/ui.py", "--messages", "4", "--tokens", "20", "--history", "50", "--repeats", "1")
     assert found["messages"]["4"]["updates"] > 10
     assert len(found["search"]) > 10
     assert all(figures["worst_ms"] > 0 for figures in found["search"].values())
@@ -64,7 +67,7 @@ def test_window_benchmark_has_a_row_for_each_action() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not proven(), reason="this computer does not use our own kernels")
 def test_kernel_benchmark_has_each_format_and_set_beside_a_read() -> None:
-    cases = run("kernels.py", *SMALL_KERNELS, "--tokens", "1,3")["cases"]
+    cases = run("passes/kernels.py", *SMALL_KERNELS, "--tokens", "1,3")["cases"]
     loaded = library_of_kernels()
     assert loaded
     assert len({(case["format"], case["isa"]) for case in cases}) == len(Format) * len(loaded.isas[1:])
@@ -90,7 +93,7 @@ def test_depth_benchmark_reads_and_writes_with_a_model_of_random_weights(tiny_mo
     vocabulary = tmp_path / "tiny.gguf"
     tiny_gguf.write(tiny_models / "target-hf", vocabulary)
     words = ("--shape", "qwen3-4b", "--layers", "1", "--gguf", str(vocabulary), "--bits", "16")
-    found = run("depth.py", *words, "--depths", "8,24", "--turns", "1")
+    found = run("speed/depth.py", *words, "--depths", "8,24", "--turns", "1")
     assert [*found["depths"]] == ["8", "24"]
     assert all(figure > 0 for by_name in found["depths"].values() for figure in by_name["16 bits"].values())
 
@@ -98,7 +101,7 @@ def test_depth_benchmark_reads_and_writes_with_a_model_of_random_weights(tiny_mo
 @pytest.mark.slow
 def test_small_load_is_measured_with_its_history(tmp_path: Path) -> None:
     words = ["--chats", "8", "--tokens", "1200", "--repeats", "1", "--long", "60", "--history", str(tmp_path / "kept")]
-    found = run("load.py", *words)
+    found = run("window/load.py", *words)
     assert found["history"]["chats"] == 8
     assert found["start"]["median_ms"] > 0
     assert found["search"]["found"]["a word of one chat"]["median_ms"] > 0
@@ -111,7 +114,7 @@ def test_small_load_is_measured_with_its_history(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_soak_counts_the_memory_of_both_processes() -> None:
-    found = run("soak.py", "--answers", "20")
+    found = run("window/soak.py", "--answers", "20")
     assert (found["engine"], found["answers"]) == ("toy", 20)
     assert found["end"]["window_mb"] > 20
     assert found["end"]["engine_handles"] > 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import chart
+from bench.speed import chart
 from bench.toy import PROGRAM
 from headstart.cli import main
 from headstart.cli.performance import bench

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.exactness import Fuzz, Report, texts
+from bench.speed.exactness import Fuzz, Report, texts
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions
 from headstart.engine.hardware.runtime import core
@@ -27,7 +27,7 @@ RUN_BY_HISTORIES = (
     "app/headstart/library/manifest.py",
     "app/headstart/library/vocabulary.py",
     "app/headstart/parameters.py",
-    "app/bench/exactness.py",
+    "app/bench/speed/exactness.py",
     "tests/stand_ins/tiny.py",
     "tests/engine/answers.py",
     "tests/engine/test_histories.py",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from bench.forward import ForwardPlan, measure_forward
+from bench.passes.forward import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (

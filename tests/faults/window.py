@@ -12,8 +12,8 @@ import zlib
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
-from bench.profile import toy_model
 from bench.toy import PROGRAM
+from bench.window.profile import toy_model
 from headstart import paths
 from headstart.chat.history.store import open_store
 from headstart.engine.process.watchdog import Timeouts

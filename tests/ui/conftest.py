@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
 from bench.toy import PROGRAM
+from bench.window.profile import toy_model
 from headstart.chat.history.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process import session

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bench import start_cost
+from bench.window import start_cost
 from headstart.chat.json_chats import to_json
 from headstart.ui.application import SingleInstance
 from headstart.ui.background_task import BackgroundTask

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.folder_tasks import TASKS, Task, is_done, prepare
+from bench.files.folder_tasks import TASKS, Task, is_done, prepare
 from headstart.workspace import sandbox
 from headstart.workspace.tools import Workspace
 from tests.workspace.working import refuse, tree, work

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import folder_tasks
+from bench.files import folder_tasks
 from headstart.engine.engine import Call, ConversationRequest, Message, written_call
 from headstart.tools.loop import ToolResult
 from headstart.workspace.tools import Proposal, Workspace

@@ -8,7 +8,7 @@ import msgspec
 from headstart.errors import Translatable
 from headstart.library.manifest import FAST, Footprint, Manifest
 
-TASKS = 30  # of app/bench/folder_tasks.py
+TASKS = 30  # of app/bench/files/folder_tasks.py
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):

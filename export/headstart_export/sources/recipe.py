@@ -171,7 +171,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     memory: TextMemory = TextMemory()
     sampling: Sampling = Sampling()
     vectors: Vectors | None = None  # of an embedding model
-    tasks: Annotated[int, Meta(ge=0, le=30)] | None = None  # done right, of the thirty of app/bench/folder_tasks.py
+    tasks: Annotated[int, Meta(ge=0, le=30)] | None = None  # done right, of 30 by app/bench/files/folder_tasks.py
     head: str | None = None  # a Hydra head that was made for it: a folder of `heads/` beside the recipes
     head_bytes: _Count = 0  # of the head in the exported model
 

@@ -9,12 +9,12 @@ import pytest
 from PySide6.QtGui import QPainter, QPdfWriter
 from PySide6.QtWidgets import QApplication
 
-from bench import folders
+from bench.files import folders
 from headstart.chat.folders.folder_index import FolderIndex
 from headstart.chat.folders.folder_question import Question, understand
 from tests.chat.folders.test_folders import DirectReader, TopicEmbedder, embed_all, update, write
 
-PAIRS = tomllib.loads((folders.BENCH / "follow_ups.toml").read_text(encoding="utf-8"))["pair"]
+PAIRS = tomllib.loads((folders.FOLDER / "follow_ups.toml").read_text(encoding="utf-8"))["pair"]
 TALK = (("What do tyres for the Corvo cost?", "The tyres for the Corvo cost 412.50 pounds."),)
 
 

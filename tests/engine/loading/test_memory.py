@@ -51,7 +51,7 @@ def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
     return target, replace(sized(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
 
 
-# Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an Intel Xeon.
+# Resident memory in MiB with the context full, as `app/bench/passes/memory.py` found it on two cores of an Intel Xeon.
 @pytest.mark.parametrize(("context", "measured"), [(1024, 2525), (2048, 2633), (8192, 3010)])
 def test_estimate_of_the_measured_pair_is_within_five_percent(
     qwen: tuple[Manifest, Manifest], context: int, measured: int

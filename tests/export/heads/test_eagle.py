@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from bench.peers import EagleSource
+from bench.speed.peers import EagleSource
 from headstart.engine import opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions

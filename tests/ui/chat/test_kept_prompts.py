@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
 from bench.toy import PROGRAM
+from bench.window.profile import toy_model
 from headstart import paths, private_files
 from headstart.chat.history.store import open_store
 from headstart.engine import prompt_cache_files

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
+from bench.window.profile import toy_model
 from headstart.chat.conversation import State
 from headstart.engine.engine import ConversationRequest
 from headstart.settings import Settings

@@ -10,8 +10,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
 from bench.toy import PROGRAM
+from bench.window.profile import toy_model
 from headstart.chat.conversation import Project
 from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
 from headstart.chat.folders.folder_question import Question

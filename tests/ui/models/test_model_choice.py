@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
+from bench.window.profile import toy_model
 from headstart import settings
 from headstart.engine.engine import Unset
 from headstart.errors import BrokenModelError

@@ -16,7 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bench import showcase
+from bench.window import showcase
 from headstart import paths
 from headstart.engine.hardware.measurements import Measurements
 from headstart.engine.loading.validation import Verdict, store_verdict

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bench.showcase import MODELS, RECORDED, SIZE, TALKS, install
-from bench.tape import Playing, Tape, said_in
+from bench.window.showcase import MODELS, RECORDED, SIZE, TALKS, install
+from bench.window.tape import Playing, Tape, said_in
 from headstart.engine.bench.result import BenchResult
 from headstart.engine.engine import ConversationRequest, Finish, LoadOptions, Message, Step
 from headstart.engine.wire import from_data, to_data

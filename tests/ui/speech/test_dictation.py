@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from bench.profile import toy_model
 from bench.toy import PROGRAM
+from bench.window.profile import toy_model
 from headstart.ui.composer.dictation import DictationController, DictationWidget
 from headstart.ui.program import EngineSource, Program
 from tests.ui.person import WAIT, words

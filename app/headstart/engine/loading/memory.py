@@ -21,8 +21,8 @@ from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.library.manifest import Footprint, Manifest
 
 DEFAULT_CONTEXT = 8192  # tokens; more only on request, as a full cache takes memory
-# These figures fit the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the weight
-# file that are only mapped are not counted: the system takes them back when it needs them.
+# These figures fit the resident memory of fresh processes, measured by `app/bench/passes/memory.py`. Pages of the
+# weight file that are only mapped are not counted: the system takes them back when it needs them.
 _MIB = 2**20
 # Python, OpenVINO and its tokenizers, and the tokenizer's tables for each token of the vocabulary.
 _PROGRAM = 120 * _MIB
