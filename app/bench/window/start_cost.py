@@ -1,6 +1,6 @@
 """The time from a start until one can type, the window's memory then, and its parts. Each start is a process.
 
-`python -m bench.start_cost` measures one, with `app` on the path of modules.
+`python -m bench.window.start_cost` measures one, with `app` on the path of modules.
 """
 
 import json
