@@ -159,7 +159,7 @@ class Worker:
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return max(0, len(self._unfinished) - self._parallel)
+        return max(0, self._count_unfinished() - self._parallel)
 
     def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
         """Queue requests and return their answers, which begin at their turns.
@@ -173,13 +173,17 @@ class Worker:
         places = self.limits.waiting + self._parallel
         if len(requests) > places:
             raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
-        if len(self._unfinished) + len(requests) > places:
+        if self._count_unfinished() + len(requests) > places:
             raise self._queue_full()
         return [self._enqueue(request, model, client) for request in requests]
 
+    def _count_unfinished(self) -> int:
+        """Return how many answers are not written yet: one that has just ended is still in the set for a moment."""
+        return sum(not answer.work.done() for answer in self._unfinished)
+
     def _enqueue(self, request: Request, model: Served, client: str) -> Answer:
         answer, loop = Answer(), asyncio.get_running_loop()
-        if len(self._unfinished) >= self._parallel:
+        if self._count_unfinished() >= self._parallel:
             answer.report_wait()
         self._unfinished.add(answer)
         answer.work.add_done_callback(
