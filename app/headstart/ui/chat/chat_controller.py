@@ -1,6 +1,6 @@
 """The controller of the open chat."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication
 
-from headstart.chat.conversation import Chat, Conversation, Role
+from headstart.chat.conversation import Chat, Conversation, Edit, Role
 from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
@@ -325,11 +325,11 @@ class ChatController(QObject):
     def _delete(self, id_: int) -> None:
         before = self.session.remove(id_)
         if before is not None:
-            deletion = self._deletion(before)
+            deletion = self._deletion(*before)
             self._page.notice.say(deletion.sentence, self.tr("Undo"), deletion.undo)
             self.undoable.emit(deletion)
 
-    def _deletion(self, before: Conversation) -> Undoable:
+    def _deletion(self, before: Conversation, edits: Mapping[int, Edit]) -> Undoable:
         """Return an action that undoes a deletion. It does nothing once the chat has changed again."""
         session, after = self.session, self.session.conversation
 
@@ -339,7 +339,7 @@ class ChatController(QObject):
         def take_back() -> None:
             self._page.notice.hide()
             if is_possible():
-                session.undo(before)
+                session.undo(before, edits)
 
         return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
 
