@@ -206,6 +206,26 @@ def edit(app: Program, message: int) -> None:
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, message)
 
 
+def test_edit_can_be_cancelled_after_another_notice(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.composer.set_text("half a thought")
+    edit(app, 1)
+    composer, notice = app.window.chat.composer, app.window.chat.notice
+    said = notice.text
+    composer.attach([tmp_path])  # is a folder
+    assert notice.text != said
+    QTest.keyClicks(composer.edit, "!")
+    assert notice.text == said
+    app.chat_controller.show_error("Something else.")
+    notice._close.click()
+    assert notice.text == said
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, 2)
+    press(notice, "Undo")
+    assert notice.text == said
+    press(notice, "Cancel")
+    assert (composer.text(), notice.text) == ("half a thought", "")
+
+
 def test_emptied_edit_begins_anew(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     for _ in range(2):

@@ -241,7 +241,7 @@ class ChatController(QObject):
     def _undo_in_folder(self, session: ChatSession) -> None:
         """Take back what the last answer changed in the folder."""
         workspace = session.folder.workspace
-        self._page.notice.hide()
+        self._page.notice.dismiss()
         with showing_errors(self.show_error):
             if workspace is None:
                 return
@@ -337,7 +337,7 @@ class ChatController(QObject):
             return self._session is session and session.conversation is after
 
         def take_back() -> None:
-            self._page.notice.hide()
+            self._page.notice.dismiss()
             if is_possible():
                 session.undo(before, edits)
 

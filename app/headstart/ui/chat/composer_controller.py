@@ -6,7 +6,7 @@ from functools import partial, reduce
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Edit, Excerpt, Passage, Role
+from headstart.chat.conversation import Attachment, ChatMessage, Edit, Excerpt, Passage, Role
 from headstart.chat.files.passages import MOST, SIZE, PassageIndex, is_long
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.engine.engine import ConversationRequest
@@ -85,6 +85,7 @@ class ComposerController(QObject):
         composer.submitted.connect(self._on_submitted)
         composer.changed.connect(self._on_changed)
         composer.error_occurred.connect(self._show_error)
+        notice.closed.connect(self._on_notice_closed)
 
     def open(self, session: ChatSession) -> None:
         """Show the draft of another chat, or the edited message that was left there."""
@@ -177,19 +178,27 @@ class ComposerController(QObject):
     def _show_edit(self, id_: int, *more: str) -> None:
         assert self._session
         message = self._session.message(id_)
-        is_question = message.role is Role.USER
         edit = self._session.edits.get(id_) or Edit(message.text, message.attachments)
         self._state = ComposerState(id_)
         self._composer.set_text(edit.text)
-        self._composer.set_attached(edit.files, takes_more=is_question)
+        self._composer.set_attached(edit.files, takes_more=message.role is Role.USER)
         self._composer.setFocus()
+        self._say_edited(message, *more)
+
+    def _say_edited(self, message: ChatMessage, *more: str) -> None:
         sentence = (
             self.tr("Editing: sending creates a new version.")
-            if is_question
+            if message.role is Role.USER
             else self.tr("Editing the answer: sending keeps your words as a new version.")
         )
         sentence = reduce(sentences, filter(None, more), sentence)
         self._notice.say(sentence, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT, dismissible=False)
+
+    @Slot()
+    def _on_notice_closed(self) -> None:
+        """Say again that a message is being edited, once something else has been read."""
+        if self._session and self._state.editing is not None:
+            self._say_edited(self._session.message(self._state.editing))
 
     def _changed_edit(self) -> dict[int, Edit]:
         """Return what is in the composer by the id of its message; nothing if none is edited or it is as it was."""
