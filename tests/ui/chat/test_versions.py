@@ -223,7 +223,34 @@ def test_edit_can_be_cancelled_after_another_notice(qtbot: QtBot, app: Program, 
     press(notice, "Undo")
     assert notice.text == said
     press(notice, "Cancel")
-    assert (composer.text(), notice.text) == ("half a thought", "")
+    assert composer.text() == "half a thought"
+    assert notice.text != said
+
+
+def test_cancel_can_be_undone(qtbot: QtBot, app: Program, history: Path) -> None:
+    ask(qtbot, app, "first")
+    ask(qtbot, app, "second")
+    composer, notice = app.window.chat.composer, app.window.chat.notice
+    composer.set_text("half a thought")
+    edit(app, 1)
+    composer.set_text("other first")
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
+    assert (composer.text(), kept(history, app)[1]) == ("half a thought", {})
+    press(notice, "Undo")
+    assert composer.text() == "other first"
+    assert kept(history, app)[1] == {1: Edit("other first")}
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
+    QTest.keyClicks(composer.edit, "!")
+    assert notice.text == ""
+    app.undo_stack.undo()
+    assert composer.text() == "other first"
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
+    assert composer.text() == "half a thought!"
+    edit(app, 1)
+    app.undo_stack.undo()  # the message is edited again
+    assert composer.text() == "first"
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)  # nothing was changed
+    assert notice.text == ""
 
 
 def test_emptied_edit_begins_anew(qtbot: QtBot, app: Program) -> None:

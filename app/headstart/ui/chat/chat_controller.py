@@ -133,6 +133,7 @@ class ChatController(QObject):
     def _connect(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
         composer.stop_requested.connect(self.stop)
+        self.composing.undoable.connect(self.undoable)
         composer.edit.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._on_action)

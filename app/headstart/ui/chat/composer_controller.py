@@ -16,6 +16,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.folders.folders_controller import FolderFindings
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
+from headstart.ui.widgets.undo_stack import Undoable
 
 _DRAFT_MS = 500
 _SEARCH_MS = 300  # before the window says that it searches
@@ -63,6 +64,7 @@ class ComposerState:
 class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
 
+    undoable = Signal(object)  # Undoable
     question_begun = Signal(str)  # in a chat of this project
     model_requested = Signal(str)  # the name of one that reads a file
     search_folders: Search = staticmethod(lambda _project, _question, _on_found: False)
@@ -214,13 +216,32 @@ class ComposerController(QObject):
         return {id_: edit for id_, edit in self._session.edits.items() if id_ != self._state.editing}
 
     def cancel_edit(self) -> bool:
-        """Stop editing without a change. Return False if no message is being edited."""
+        """Stop editing without a change; `undoable` follows. Return False if no message is being edited."""
         if self._state.editing is None:
             return False
         assert self._session
+        dropped = self._changed_edit()
         self._session.save_edits(self._other_edits())
         self._end_edit()
+        for id_, edit in dropped.items():
+            undoable = self._cancellation(self._session, id_, edit)
+            self._notice.say(undoable.sentence, self.tr("Undo"), undoable.undo, cause=Cause.MESSAGE)
+            self.undoable.emit(undoable)
         return True
+
+    def _cancellation(self, session: ChatSession, id_: int, edit: Edit) -> Undoable:
+        """Return an action that undoes a Cancel, until the message is edited again or gone."""
+
+        def is_possible() -> bool:
+            is_free = id_ not in session.edits and self._state.editing != id_
+            return self._session is session and is_free and id_ in session.conversation.messages
+
+        def take_back() -> None:
+            if is_possible():
+                session.save_edits({**session.edits, id_: replace(edit, is_open=False)})
+                self.begin_edit(id_)
+
+        return Undoable(self.tr("Cancel Editing"), self.tr("What you had changed is dropped."), take_back, is_possible)
 
     def _end_edit(self) -> None:
         self._state = replace(self._state, editing=None)

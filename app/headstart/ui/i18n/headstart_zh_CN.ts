@@ -1731,6 +1731,18 @@
         <translation>取消</translation>
     </message>
     <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Cancel Editing</source>
+        <translation>取消编辑</translation>
+    </message>
+    <message>
+        <source>What you had changed is dropped.</source>
+        <translation>您的修改已丢弃。</translation>
+    </message>
+    <message>
         <source>Searching the files of the project…</source>
         <translation>正在搜索项目的文件…</translation>
     </message>

@@ -1731,6 +1731,18 @@
         <translation>取消</translation>
     </message>
     <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Cancel Editing</source>
+        <translation>取消編輯</translation>
+    </message>
+    <message>
+        <source>What you had changed is dropped.</source>
+        <translation>您的修改已捨棄。</translation>
+    </message>
+    <message>
         <source>Searching the files of the project…</source>
         <translation>正在搜尋專案的檔案…</translation>
     </message>
