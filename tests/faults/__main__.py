@@ -22,6 +22,7 @@ Attempt = Callable[[Random], None]
 # How often each comes in about a hundred rounds.
 _OF_TOY = {
     kills.kill_window: 14,
+    kills.kill_editor: 5,
     kills.kill_engine: 7,
     kills.hang_engine: 4,
     kills.stop_for_a_while: 5,

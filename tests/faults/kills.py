@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -17,11 +17,13 @@ from typing import Any
 import psutil
 
 from bench.toy import PROGRAM
+from headstart.chat.conversation import Conversation
 from headstart.chat.history.store import open_store
 from headstart.library import import_folder, manifest
+from headstart.ui.sidebar.chats_controller import LAST_CHAT
 from tests.faults import keeping
-from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
-from tests.faults.window import TAKEN
+from tests.faults.profile import ROOT, UNSAVED, Lost, Window, environment, require_kept
+from tests.faults.window import EDITS, TAKEN
 from tests.stand_ins.model_folders import write_model
 
 _LONGEST = 3.0  # seconds from the first question to the kill
@@ -62,6 +64,37 @@ def kill_window(where: Where, chance: Random) -> None:
         (where.home / "expected-chat").unlink()  # a chat was open that has no question yet
     if before and window.told.of("open") and window.told.of("open")[0]["chat"] != before:
         raise Lost("another chat was opened than the last one")
+
+
+def kill_editor(where: Where, chance: Random) -> None:
+    """Kill a window whose messages are edited; require all that was typed, and the open edit in the next window."""
+    home = where.home / "edited"
+    shutil.rmtree(home, ignore_errors=True)
+    folder = home / "history"
+    with closing(open_store(folder)) as store:
+        for number in range(2):
+            chat = store.create_chat(f"chat {number}")
+            store.save(
+                chat.id, Conversation(), Conversation().ask("first").begin_answer().edit(2, "second").ask("third")
+            )
+        store.remember(LAST_CHAT, chat.id)
+    typed: dict[tuple[str, int], str] = {}
+    shown: dict[str, str] = {}
+    for _ in range(3):
+        with _opened(Where(home, EDITS), chance) as window:
+            opened = window.wait_for("open")
+            window.wait_for("typed", chance.randrange(20, 200))
+            killed = window.kill()
+        if opened["text"] != shown.get(opened["chat"], "") or bool(opened["notice"]) != (opened["chat"] in shown):
+            raise Lost(f"{opened} was opened, {shown} was typed")
+        told = [line for line in window.told.of("typed") if line["at"] < killed - UNSAVED]
+        typed |= {(line["chat"], line["message"]): line["text"] for line in told}
+        with closing(open_store(folder)) as store:
+            edits = {chat.id: store.edits(chat.id) for chat in store.chats()}
+        for (chat_id, message), text in typed.items():
+            if message not in edits[chat_id] or not edits[chat_id][message].text.startswith(text):
+                raise Lost(f"{text!r} was typed, {edits[chat_id]} is kept")
+        shown = {chat_id: edit.text for chat_id, each in edits.items() for edit in each.values() if edit.is_open}
 
 
 def kill_engine(where: Where, chance: Random) -> None:

@@ -29,7 +29,14 @@ from tests.faults.kills import Where
 from tests.faults.profile import Lost, PrintedLines, require_kept
 
 READ_ONLY = 1  # MS_RDONLY
-KILLS = (kills.kill_window, kills.kill_engine, kills.hang_engine, kills.stop_for_a_while, kills.start_twice)
+KILLS = (
+    kills.kill_window,
+    kills.kill_editor,
+    kills.kill_engine,
+    kills.hang_engine,
+    kills.stop_for_a_while,
+    kills.start_twice,
+)
 OF_FILES = (
     damage.tear_file,
     damage.tear_log_of_changes,

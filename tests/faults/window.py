@@ -1,7 +1,7 @@
 """The window on the profile in HEADSTART_HOME, asking one thing after another; prints what it shows as JSON lines.
 
 `python -m tests.faults.window SEED PACE [SECONDS]`: with a pace the toy engine answers, else ("") the model that is
-installed; an engine may be silent for so many seconds.
+installed; an engine may be silent for so many seconds. With "edits" as the pace, messages of the chats are edited.
 """
 
 import json
@@ -20,6 +20,7 @@ from headstart.engine.process.watchdog import Timeouts
 from headstart.ui.application import SingleInstance, make_application
 from headstart.ui.program import EngineSource, Program
 
+EDITS = "edits"  # instead of a pace
 TAKEN = 3  # the exit code where another window has the profile
 _AGAIN_MS = 20
 _ANSWERS = 5  # in one chat, so that it fits a small context
@@ -88,6 +89,37 @@ def _after() -> Qt.ConnectionType:
     return Qt.ConnectionType.QueuedConnection  # what is shown by then is what a person sees
 
 
+class Editor(QObject):
+    """Types new versions of messages without a pause, now of this message, now of that, in all chats."""
+
+    def __init__(self, program_: Program, seed: int) -> None:
+        """Begin with the chat that was open last."""
+        super().__init__()
+        self._program, self._chance = program_, random.Random(seed)
+        composer = program_.window.chat.composer
+        tell("open", chat=self._chat, text=composer.text(), notice=program_.window.chat.notice.text)
+        self._message = 0
+        self._timer = QTimer(self, interval=_AGAIN_MS)
+        self._timer.timeout.connect(self._type)
+        self._timer.start()
+
+    @property
+    def _chat(self) -> str:
+        return self._program.chat_controller.session.chat.id
+
+    @Slot()
+    def _type(self) -> None:
+        controller, composer = self._program.chat_controller, self._program.window.chat.composer
+        if self._chance.random() < 0.005:
+            self._message = 0
+            self._program.chats.open(self._chance.choice(self._program.store.chats()).id)
+        if not self._message or self._chance.random() < 0.01:
+            self._message = self._chance.choice(controller.session.path).id
+            controller.composing.begin_edit(self._message)
+        composer.edit.insertPlainText(self._chance.choice("abc \n"))
+        tell("typed", chat=self._chat, message=self._message, text=composer.text())
+
+
 def main() -> int:
     """Run until it is killed."""
     seed, pace = int(sys.argv[1]), sys.argv[2]
@@ -96,18 +128,18 @@ def main() -> int:
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return TAKEN
-    toy = EngineSource((*PROGRAM, "--pace", pace), toy_model, timeouts)
+    toy = EngineSource((*PROGRAM, "--pace", "0" if pace == EDITS else pace), toy_model, timeouts)
     engine = toy if pace else EngineSource(timeouts=timeouts)
     opened = Program(application, open_store(paths.history_folder()), engine)
     opened.start()
     opened.window.show()
-    asker = Asker(opened, seed, toy=bool(pace))
+    person = Editor(opened, seed) if pace == EDITS else Asker(opened, seed, toy=bool(pace))
     try:
         return application.exec()
     finally:
         opened.close()
         instance.release()
-        asker.deleteLater()
+        person.deleteLater()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """The loss of what you type in a power cut, or in a crash on a disk that cannot be written.
 
-PYTHONPATH=app python app/bench/window/power_cut.py [--typing 16]
+PYTHONPATH=app python app/bench/window/power_cut.py [--typing 16] [--edit]
 
 Runs the window with the toy engine under `strace`, sends a question, then types without a pause for so many seconds:
 prints the seconds from the question, and from the first key, until the history's log was flushed to the disk. Then
 puts the history on a disk of its own, which gets read-only or full while you type, kills the window ten seconds after
 the first key, and starts it again on the disk that can be written: prints how many of the characters are back. That
-needs the right to mount; without it, or without strace, the part is null. Prints JSON.
+needs the right to mount; without it, or without strace, the part is null. --edit types into the question, which is
+edited. Prints JSON.
 """
 
 import json
@@ -38,7 +39,7 @@ _DISK = 32 * 2**20  # bytes
 _FLUSH = re.compile(r"(?P<at>\d+\.\d+) (?P<call>fsync|fdatasync|pwrite64)\(\d+<[^>]*history\.db-wal>")
 
 
-def type_at_the_window(seconds: float) -> None:
+def type_at_the_window(seconds: float, *, edits: bool) -> None:
     """Send a question, then type for so many seconds; print the time of each as a line of JSON."""
     application = make_application()
     with opened(application) as program:
@@ -59,6 +60,8 @@ def type_at_the_window(seconds: float) -> None:
         QTimer.singleShot(0, begin)
         keys_end, end = round(seconds * 1000), round((seconds + _SETTLE_S) * 1000)
         answered = program.chat_controller.answered
+        if edits:
+            answered.connect(program.chat_controller.edit_last)
         answered.connect(lambda _: keys.start())
         answered.connect(lambda _: QTimer.singleShot(keys_end, application, keys.stop))
         answered.connect(lambda _: QTimer.singleShot(end, application, application.quit))
@@ -71,9 +74,9 @@ def tell(what: str) -> None:
 
 
 @contextmanager
-def window(home: Path, seconds: float, *before: str) -> "Iterator[subprocess.Popen[str]]":
+def window(home: Path, seconds: float, *before: str, edits: bool) -> "Iterator[subprocess.Popen[str]]":
     """Context manager with a process of `type_at_the_window`, behind the words of another command."""
-    command = [*before, sys.executable, __file__, "--child", str(seconds)]
+    command = [*before, sys.executable, __file__, "--child", str(seconds), *["--edit"] * edits]
     variables = {**os.environ, HOME: str(home)}
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -81,13 +84,13 @@ def window(home: Path, seconds: float, *before: str) -> "Iterator[subprocess.Pop
         yield process
 
 
-def measure_flushes(home: Path, seconds: float) -> dict[str, float] | None:
+def measure_flushes(home: Path, seconds: float, *, edits: bool) -> dict[str, float] | None:
     """Return the seconds until a question and the first keys are on the disk; None without strace."""
     if not shutil.which("strace"):
         return None
     trace = home / "trace"
     words = ("strace", "-f", "-y", "-ttt", "-s", "0", "-e", "trace=fsync,fdatasync,pwrite64", "-o", str(trace))
-    with window(home / "home", seconds, *words) as process:
+    with window(home / "home", seconds, *words, edits=edits) as process:
         assert process.stdout
         times: dict[str, list[float]] = {"sent": [], "key": []}
         for line in process.stdout:
@@ -133,7 +136,7 @@ def lock(place: Path) -> None:
     subprocess.run(["mount", "-o", "remount,abort", str(place)], check=True)
 
 
-def measure_crash(place: Path, spoil: Callable[[Path], None]) -> dict[str, int] | None:
+def measure_crash(place: Path, spoil: Callable[[Path], None], *, edits: bool) -> dict[str, int] | None:
     """Return how many characters were typed before a kill, and how many are back; None if nothing may be mounted."""
     image = place.with_suffix(".image")
     with image.open("wb") as file:
@@ -144,7 +147,7 @@ def measure_crash(place: Path, spoil: Callable[[Path], None]) -> dict[str, int] 
         if not is_there:
             return None
         typed, begun = 0, 0.0
-        with window(place / "home", 4 * _CRASH_S) as process:
+        with window(place / "home", 4 * _CRASH_S, edits=edits) as process:
             assert process.stdout
             for line in process.stdout:
                 what, when = json.loads(line)
@@ -159,23 +162,26 @@ def measure_crash(place: Path, spoil: Callable[[Path], None]) -> dict[str, int] 
         (place / "rest").unlink(missing_ok=True)
         with closing(open_store(place / "home" / "history")) as store:
             standby.bring_back(store)
-            drafts = [store.recall(UNSENT) or "", *(chat.draft for chat in store.chats())]
-        return {"typed": typed, "back": max(map(len, drafts))}
+            texts = [store.recall(UNSENT) or ""]
+            for chat in store.chats():
+                texts += [chat.draft, *(edit.text for edit in store.edits(chat.id).values())]
+        return {"typed": typed, "back": max(text.count("x") for text in texts)}
 
 
 def main() -> None:
     """Measure, and print."""
     parser = arguments(__doc__)
     parser.add_argument("--typing", type=float, default=16.0, metavar="S", help="seconds without a pause")
+    parser.add_argument("--edit", action="store_true", help="edit the question instead of writing the next one")
     parser.add_argument("--child", type=float, metavar="S", help="be the window")
     given = parser.parse_args()
     if given.child is not None:
-        type_at_the_window(given.child)
+        type_at_the_window(given.child, edits=given.edit)
         return
     with tempfile.TemporaryDirectory() as name:
-        found: dict[str, Any] = {"power cut": measure_flushes(Path(name), given.typing)}
+        found: dict[str, Any] = {"power cut": measure_flushes(Path(name), given.typing, edits=given.edit)}
         for fault, spoil in {"read-only": lock, "full": fill}.items():
-            found[f"crash on a {fault} disk"] = measure_crash(Path(name) / fault, spoil)
+            found[f"crash on a {fault} disk"] = measure_crash(Path(name) / fault, spoil, edits=given.edit)
     print(json.dumps(found, indent=1))
 
 

@@ -130,6 +130,15 @@ class ChatMessage:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A new version of a message that is not sent yet."""
+
+    text: str
+    files: tuple[Attachment, ...] = ()
+    is_open: bool = True  # in the composer, whenever the chat is open
+
+
+@dataclass(frozen=True)
 class AnswerOutcome:
     """The result of an answer: its whole text, including the text before a `resume`."""
 

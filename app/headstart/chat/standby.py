@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from headstart.chat.conversation import Chat, ChatMessage
 from headstart.chat.history import database, key_file
 from headstart.chat.history.database import Key
 from headstart.chat.history.store import UNSENT, Store, open_store
@@ -81,13 +82,30 @@ def _merge(copy: Store, store: Store, origin: Path) -> None:
     bundles = [(replace(chat, source=chat.id), copy.conversation(chat.id)) for chat in chats]
     here = {chat.id: kept for chat in chats if (kept := store.chat(chat.id))}
     store.import_chats(bundles, filter(None, projects))
-    for chat in chats:  # drafts; a chat that was changed since has its own
-        if chat.id in here and chat.draft and here[chat.id].updated <= chat.updated:
-            store.save_draft(chat.id, chat.draft)
-            store.save_draft_files(chat.id, copy.draft_files(chat.id))
+    for chat in chats:  # what is not sent yet; a chat that was changed since has its own
+        if here.get(chat.id, chat).updated <= chat.updated and store.chat(chat.id):
+            _bring_unsent(chat, copy, store)
     if (unsent := copy.recall(UNSENT)) and not store.recall(UNSENT):
         store.remember(UNSENT, unsent)
         store.save_draft_files(None, copy.draft_files(None))
+
+
+def _bring_unsent(chat: Chat, copy: Store, store: Store) -> None:
+    """Save the draft of a chat and the unsent versions of its messages."""
+    files = copy.draft_files(chat.id)
+    if chat.draft:
+        store.save_draft(chat.id, chat.draft)
+    if chat.draft or files:
+        store.save_draft_files(chat.id, files)
+    ids = {_sign(message): id_ for id_, message in store.conversation(chat.id).messages.items()}
+    messages, before = copy.conversation(chat.id).messages, store.edits(chat.id)
+    edits = {ids.get(_sign(messages[id_])): edit for id_, edit in copy.edits(chat.id).items()}
+    store.save_edits(chat.id, before, before | {id_: edit for id_, edit in edits.items() if id_ is not None})
+
+
+def _sign(message: ChatMessage) -> tuple[float, str]:
+    """Return what a message has in both histories; its id may differ."""
+    return message.created, message.text
 
 
 def _unreadable(place: Path) -> StandbyError:

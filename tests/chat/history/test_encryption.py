@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.conversation import Attachment, Conversation
+from headstart.chat.conversation import Attachment, Conversation, Edit
 from headstart.chat.history import backups, database, encryption, key_file
 from headstart.chat.history.reader import open_reader
 from headstart.chat.history.store import Store, open_store
@@ -63,11 +63,13 @@ def test_encrypted_history_works_like_a_plain_one(store: Store) -> None:
     store.save(chat.id, Conversation(), Conversation().ask("what about cabbages", attachments=(file,)))
     store.save_draft(chat.id, f"{WORD.decode()} unsent")
     store.save_draft_files(None, [file])
+    store.save_edits(chat.id, {}, {1: Edit(f"{WORD.decode()} changed", (file,))})
     assert [hit.chat.title for hit in store.search("cabbag")] == ["the walrus speaks"]
     assert [hit.file for hit in store.search("file")] == ["notes.txt"]
     with closing(open_reader(folder, store.key)) as reader:
         assert len(reader.search(WORD.decode(), limit=1000)) == 2 * CHATS + 1
         assert reader.draft_files(None) == (file,)
+        assert reader.edits(chat.id)[1].files == (file,)
     assert killing.readable(folder) == set()  # the log of writes, which is there now, included
     assert store.path.with_name(f"{database.FILE_NAME}-wal").stat().st_size
 

@@ -17,6 +17,7 @@ from headstart.chat.conversation import (
     Chat,
     ChatMessage,
     Conversation,
+    Edit,
     Project,
     Role,
     ToolCall,
@@ -80,6 +81,7 @@ def test_deleted_chat_leaves_no_word(store: Store, folder: Path, size: str) -> N
     _fill(store)
     chat = _tell(store, _secret(_SIZES[size]), title=_secret(3))
     store.save_draft_files(chat, [Attachment("a.txt", _secret(_SIZES[size]))])
+    store.save_edits(chat, {}, {1: Edit(_secret(_SIZES[size]), (Attachment("b.txt", _secret(_SIZES[size])),))})
     backups.back_up(store._connection, folder, "daily")
     assert len(_found(folder)) >= 2
     store.delete(chat)
@@ -112,6 +114,13 @@ def _remove_draft_file(store: Store) -> None:
     store.save_draft_files(None, [Attachment("b.txt", "kept")])
 
 
+def _remove_file_of_an_edit(store: Store) -> None:
+    chat, edit = _tell(store, "kept", title="kept 30"), Edit("kept", (Attachment("a.txt", _secret(9000)),))
+    store.save_edits(chat, {}, {1: edit, 2: edit})
+    store.save_edits(chat, {1: edit, 2: edit}, {2: Edit("kept")})
+    store.delete(chat)
+
+
 def _remove_project(store: Store) -> None:
     store.add_project(Project("kept", {"system_prompt": _secret(40)}, (Attachment("a.txt", _secret(9000)),)))
     store.delete_project("kept")
@@ -128,7 +137,16 @@ def _delete_tag(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [_remove_message, _remove_version, _remove_draft_file, _remove_project, _change_project, _delete_tag]
+    "act",
+    [
+        _remove_message,
+        _remove_version,
+        _remove_draft_file,
+        _remove_file_of_an_edit,
+        _remove_project,
+        _change_project,
+        _delete_tag,
+    ],
 )
 def test_removed_part_leaves_no_word(store: Store, folder: Path, act: Callable[[Store], None]) -> None:
     _fill(store)
@@ -139,12 +157,15 @@ def test_removed_part_leaves_no_word(store: Store, folder: Path, act: Callable[[
 
 
 def test_replaced_draft_leaves_no_word_after_the_end(folder: Path) -> None:
+    edits: dict[int, Edit] = {}
     with closing(open_store(folder)) as store:
         _fill(store)
         chat = _tell(store, "kept", title="kept 30")
         for size in (1, 12, 400, 4000, 12, 0):
             store.remember(UNSENT, _secret(size) if size else None)
             store.save_draft(chat, _secret(size) if size else "")
+            before, edits = edits, {1: Edit(_secret(size))} if size else {}
+            store.save_edits(chat, before, edits)
         store.save_draft(chat, "kept")
     assert _found(folder) == {}
 

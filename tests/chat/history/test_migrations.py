@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Conversation, Run, State, ToolCall
+from headstart.chat.conversation import Attachment, Conversation, Edit, Run, State, ToolCall
 from headstart.chat.history import backups, database, migrations
 from headstart.chat.history.database import DAMAGE, FILE_NAME
 from headstart.chat.history.reader import Group
@@ -106,6 +106,19 @@ def test_figures_and_search_follow_thinking_out_of_the_text(tmp_path: Path, monk
         assert message.calls == (ToolCall(10, "look", "{}", "yes", thought_at=6),)
         assert [hit.message for query in ("lion", "checked", "think") for hit in store.search(query)] == [2, 2]
         store._connection.execute("INSERT INTO message_words (message_words) VALUES ('integrity-check')")
+
+
+def test_files_of_drafts_stay_those_of_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:14])
+        patch.setattr(migrations, "NEWEST", 14)
+        open_store(_write(tmp_path, VERSION_1)).close()
+    _write(tmp_path, "INSERT INTO draft_file (chat, name, text) VALUES (1, 'a.md', 'A'), (NULL, 'b.md', 'B')")
+    with closing(open_store(tmp_path)) as store:
+        store.save_edits("old", {}, {1: Edit("other", (Attachment("c.md", "C"),))})
+        assert store.draft_files("old") == (Attachment("a.md", "A"),)
+        assert store.draft_files(None) == (Attachment("b.md", "B"),)
+        assert store.edits("old")[1].files == (Attachment("c.md", "C"),)
 
 
 def test_migration_keeps_the_old_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Project
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Edit, Project
 from headstart.chat.history import backups, rescue
 from headstart.chat.history.database import DAMAGE, FILE_NAME, Key
 from headstart.chat.history.encryption import encrypt
@@ -24,8 +24,10 @@ _DERIVED = (
     "file_words_data", "file_words_idx", "file_words_docsize", "file_words_config",
     "message_by_parent", "sqlite_autoindex_message_1", "message_by_state", "message_by_time",
     "chat_by_time", "chat_by_tag", "chat_by_project", "sqlite_autoindex_chat_1",
+    "draft_file_by_chat", "draft_file_by_edit", "sqlite_autoindex_edit_1",
 )  # fmt: skip
 _chance = random.Random(7)
+EDITS = {1: Edit("other words", (Attachment("e.md", "edit"),)), 4: Edit("other answer", is_open=False)}
 Content = dict[str, tuple[Chat, Conversation]]
 
 
@@ -61,6 +63,7 @@ def _fill(store: Store) -> Content:
         store.create_tag("tagged", [chat.id])
         store.move([chat.id], "work")
     store.save_draft_files("id3", [Attachment("d.md", "draft")])
+    store.save_edits("id3", {}, EDITS)
     store.remember("last chat", "id3")
     store.delete("id4")
     return _content(store)
@@ -100,6 +103,7 @@ def test_damage_in_what_is_derived_is_repaired(folder: Path, content: Content, n
         assert len(store.search("chat 7")) == 1
         assert store.project("work") == Project("work", {"system_prompt": "short"}, (Attachment("a.md", "A" * 9000),))
         assert store.draft_files("id3") == (Attachment("d.md", "draft"),)
+        assert store.edits("id3") == EDITS
         assert store.recall("last chat") == "id3"
     assert {path.name for path in folder.iterdir()} <= {FILE_NAME, "backups"}
     with closing(open_store(folder)) as store:
@@ -158,6 +162,32 @@ def test_roots_of_tables_cost_nothing(folder: Path, content: Content) -> None:
     found, rescued = _rescued(folder)
     assert (found.chats, found.messages, found.lost) == (50, _messages(content), ())
     assert rescued == content
+
+
+@pytest.mark.parametrize("table", ["edit", "draft_file"])
+def test_root_of_a_table_costs_no_unsent_words(folder: Path, content: Content, table: str) -> None:
+    edits = {id_: Edit(f"other {id_} " * 200, (Attachment("e.md", f"edit {id_} " * 200),)) for id_ in range(1, 9)}
+    with closing(open_store(folder)) as store:
+        store.save_edits("id7", {}, edits)
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (root,) = store._connection.execute(query, (table,)).fetchone()
+    _spoil(folder, [root])
+    assert _rescued(folder)[1] == content
+    with closing(open_store(folder)) as store:
+        assert (store.edits("id3"), store.edits("id7")) == (EDITS, edits)
+        assert store.draft_files("id3") == (Attachment("d.md", "draft"),)
+
+
+def test_unsent_words_for_a_lost_message_do_not_hinder_the_rescue(folder: Path, content: Content) -> None:
+    with closing(open_store(folder)) as store:
+        for chat, (_, tree) in content.items():
+            store.save_edits(chat, store.edits(chat), {id_: Edit("other") for id_ in tree.messages})
+    _spoil(folder, _chance.sample(_pages(folder, "message"), 4))
+    found, rescued = _rescued(folder)
+    assert found.lost
+    with closing(open_store(folder)) as store:
+        for chat, (_, tree) in rescued.items():
+            assert store.edits(chat).keys() == tree.messages.keys()
 
 
 def test_first_page_costs_no_message(folder: Path, content: Content) -> None:

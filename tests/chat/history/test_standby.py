@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat import standby
-from headstart.chat.conversation import Conversation
+from headstart.chat.conversation import Attachment, Conversation, Edit
 from headstart.chat.history import encryption
 from headstart.chat.history.store import UNSENT, Store, open_store
 from headstart.errors import StandbyError, UnwritableHistoryError
@@ -105,11 +105,34 @@ def test_drafts_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> No
 
 
 @pytest.mark.usefixtures("places")
+def test_edits_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> None:
+    copy = standby.open_copy(folder, None)
+    assert copy
+    (before,) = copy.chats()
+    edits = {1: Edit("other words", (Attachment("a.md", "A"),)), 2: Edit("other answer", is_open=False)}
+    asked = copy.conversation(before.id)
+    copy.save(before.id, asked, asked.ask("meanwhile"))
+    copy.save_edits(before.id, {}, edits)
+    new = add(copy, "new")
+    copy.save_edits(new, {}, {1: edits[1]})
+    copy.save_draft_files(new, [Attachment("b.md", "B")])
+    copy.close()
+    store = open_store(folder)
+    add(store, "elsewhere")
+    store.save_edits(before.id, {}, {1: Edit("older words")})
+    assert standby.bring_back(store)
+    assert store.edits(before.id) == edits
+    assert (store.edits(new), store.draft_files(new)) == ({1: edits[1]}, (Attachment("b.md", "B"),))
+    store.close()
+
+
+@pytest.mark.usefixtures("places")
 def test_draft_of_a_copy_is_no_newer_than_its_chat(folder: Path) -> None:
     copy = standby.open_copy(folder, None)
     assert copy
     (before,) = copy.chats()
     copy.save_draft(before.id, "typed, then sent")
+    copy.save_edits(before.id, {}, {1: Edit("other words")})
     copy.close()
     store = open_store(folder)
     conversation = store.conversation(before.id)
@@ -117,7 +140,7 @@ def test_draft_of_a_copy_is_no_newer_than_its_chat(folder: Path) -> None:
     assert standby.bring_back(store)
     kept = store.chat(before.id)
     assert kept
-    assert kept.draft == ""
+    assert (kept.draft, store.edits(before.id)) == ("", {})
     store.close()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Run, State
+from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, Conversation, Edit, Run, State
 from headstart.chat.history import backups
 from headstart.chat.history import store as chat_store
 from headstart.chat.history.database import FILE_NAME
@@ -79,6 +79,51 @@ def test_files_stay_with_the_draft_and_go_with_the_chat(store: Store) -> None:
     assert store._connection.execute("SELECT count(*) FROM draft_file").fetchone()[0] == 0
     with pytest.raises(HistoryError, match="no longer exists"):
         store.save_draft_files(chat.id, files)
+
+
+def test_edits_stay_with_their_messages_and_go_with_them(store: Store) -> None:
+    chat, files = store.create_chat(), (Attachment("b.md", "B"), Attachment("a.md", "A"))
+    asked = Conversation().ask("why").ask("and how")
+    store.save(chat.id, Conversation(), asked)
+    store.save_draft_files(chat.id, [Attachment("draft.md", "D")])
+    first = {1: Edit("where", files), 2: Edit("half \ud83d", is_open=False)}
+    store.save_edits(chat.id, {}, first)
+    assert store.edits(chat.id) == {1: Edit("where", files), 2: Edit("half \ufffd", is_open=False)}
+    second = {1: Edit("whence", files), 2: Edit("when", files[1:])}
+    store.save_edits(chat.id, first, second)
+    assert store.edits(chat.id) == second
+    assert store.draft_files(chat.id) == (Attachment("draft.md", "D"),)
+    assert store.chats()[0].draft == ""
+    store.save_edits(chat.id, second, {2: second[2]})
+    assert store.edits(chat.id) == {2: second[2]}
+    store.save(chat.id, asked, asked.remove(2))
+    assert store.edits(chat.id) == {}
+    store.save_edits(chat.id, {2: second[2]}, {})  # its message is gone
+    assert _rows_of_edits(store) == (0, 1)
+    with pytest.raises(HistoryError):
+        store.save_edits(chat.id, {}, {2: second[2]})
+
+
+def _rows_of_edits(store: Store) -> tuple[int, int]:
+    """Return the numbers of edits, and of files of drafts and edits."""
+    count = "SELECT (SELECT count(*) FROM edit), (SELECT count(*) FROM draft_file)"
+    edits, files = store._connection.execute(count).fetchone()
+    return edits, files
+
+
+def test_edits_go_with_the_chat_and_not_with_its_project(store: Store) -> None:
+    chat, edits = store.create_chat(), {1: Edit("where", (Attachment("a.md", "A"),))}
+    store.save(chat.id, Conversation(), Conversation().ask("why"))
+    store.save_edits(chat.id, {}, edits)
+    store.move([chat.id], "work")
+    store.delete_project("work")
+    store.delete(chat.id)
+    assert store.edits(chat.id) == edits
+    store.purge()
+    assert store.edits(chat.id) == {}
+    assert _rows_of_edits(store) == (0, 0)
+    with pytest.raises(HistoryError, match="no longer exists"):
+        store.save_edits(chat.id, {}, edits)
 
 
 def test_chat_is_created_with_its_first_messages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

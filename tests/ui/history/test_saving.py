@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import paths
 from headstart.chat import standby
-from headstart.chat.conversation import Chat, Conversation, State
+from headstart.chat.conversation import Chat, Conversation, Edit, State
 from headstart.chat.history import backups
 from headstart.chat.history.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.history.migrations import NEWEST
@@ -75,6 +75,41 @@ def test_draft_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None
     saved = app.store.chat(chat)
     assert saved
     assert saved.draft == draft
+
+
+def test_edit_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first question")
+    chat, composer = app.chat_controller.session.chat.id, app.window.chat.composer
+    app.chat_controller.edit_last()
+    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
+        _fill_disk(app.store, full=True)
+        composer.set_text("typed on a full disk " * 5_000)
+    words = composer.text()
+    app.window.sidebar.new_requested.emit()
+    app.window.sidebar.list.chosen.emit(chat, None)
+    assert composer.text() == words
+    assert app.store.edits(chat) == {}
+    _fill_disk(app.store, full=False)
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
+        app.chat_controller.session._retry.timeout.emit()
+    assert app.store.edits(chat) == {1: Edit(words)}
+
+
+def test_edit_on_a_read_only_disk_is_in_the_copy(
+    qtbot: QtBot, app: Program, history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standby, "places", lambda: iter([tmp_path]))
+    ask(qtbot, app, "first question")
+    app.chat_controller.edit_last()
+    session = app.chat_controller.session
+    with qtbot.waitSignal(app.chats.events.still_unsaved, timeout=WAIT):
+        app.store._connection.execute("PRAGMA query_only = 1")
+        app.window.chat.composer.set_text("other question")
+    outcome, store = _reopened(history)  # this window goes on, as if it had been killed
+    with closing(store):
+        assert store.edits(session.chat.id) == {1: Edit("other question")}
+    assert outcome
+    app.store._connection.execute("PRAGMA query_only = 0")
 
 
 def test_draft_of_a_new_chat_on_a_read_only_disk_stays(qtbot: QtBot, app: Program) -> None:

@@ -238,6 +238,22 @@ _SOURCES = (
     ) WITHOUT ROWID""",
 )
 
+# New versions of messages that are not sent yet. Their files lie beside those of drafts, because a text that is being
+# typed is written twice a second.
+_EDITS = (
+    """CREATE TABLE edit (
+        rank INTEGER PRIMARY KEY,
+        chat INTEGER NOT NULL,
+        message INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        is_open INTEGER NOT NULL,
+        UNIQUE (chat, message),
+        FOREIGN KEY (chat, message) REFERENCES message (chat, id) ON DELETE CASCADE
+    )""",
+    "ALTER TABLE draft_file ADD COLUMN edit INTEGER REFERENCES edit ON DELETE CASCADE",
+    "CREATE INDEX draft_file_by_edit ON draft_file (edit)",
+)
+
 # Step n leads from version n to n + 1, by statements and functions.
 STEPS = (
     _CHATS_AND_MESSAGES,
@@ -254,6 +270,7 @@ STEPS = (
     _FOLDERS,
     _SEARCHED,
     _SOURCES,
+    _EDITS,
 )
 NEWEST = len(STEPS)
 

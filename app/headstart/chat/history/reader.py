@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Chat, Conversation, Project, storable
+from headstart.chat.conversation import Attachment, Chat, Conversation, Edit, Project, storable
 from headstart.chat.history import database
 from headstart.chat.history.database import Key, read_attachments, read_chat, read_conversation, sqlite_errors
 
@@ -189,8 +189,19 @@ class Reader:
 
     def draft_files(self, chat_id: str | None) -> tuple[Attachment, ...]:
         """Return the files of `Store.save_draft_files`."""
-        query = "SELECT name, text FROM draft_file WHERE chat IS (SELECT rank FROM chat WHERE id = ?) ORDER BY rank"
-        return tuple(Attachment(row["name"], row["text"]) for row in self._rows(query, (chat_id,)))
+        return self._draft_files("edit IS NULL AND chat IS (SELECT rank FROM chat WHERE id = ?)", chat_id)
+
+    def edits(self, chat_id: str) -> dict[int, Edit]:
+        """Return the unsent versions of a chat's messages, by the ids of these."""
+        query = "SELECT * FROM edit WHERE chat = (SELECT rank FROM chat WHERE id = ?) ORDER BY message"
+        return {
+            row["message"]: Edit(row["text"], self._draft_files("edit = ?", row["rank"]), bool(row["is_open"]))
+            for row in self._rows(query, (chat_id,))
+        }
+
+    def _draft_files(self, where: str, value: str | int | None) -> tuple[Attachment, ...]:
+        rows = self._rows(f"SELECT name, text FROM draft_file WHERE {where} ORDER BY rank", (value,))  # noqa: S608
+        return tuple(Attachment(row["name"], row["text"]) for row in rows)
 
     def search(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> tuple[Hit, ...]:
         """Return hits with every word of the query, outside the bin: titles, then messages, then files; newest first.

@@ -23,7 +23,7 @@ from headstart.errors import DamagedHistoryError
 
 NEW = "history.new"
 _Row = Mapping[str, object]
-_TABLES = ("project", "chat", "message", "tag", "chat_tag", "draft_file", "memo", "source", "source_message")
+_TABLES = ("project", "chat", "message", "tag", "chat_tag", "edit", "draft_file", "memo", "source", "source_message")
 # This table is an index itself, and its other index has the same columns.
 _SOURCES = {"chat_tag": ("chat_tag ORDER BY chat, tag", "chat_tag INDEXED BY chat_by_tag")}
 # What a column of a message has at first.
@@ -37,7 +37,9 @@ _FIRST = {
 }
 # By the tables and columns that they need.
 _MEND = {
-    ("draft_file", "chat"): "DELETE FROM draft_file WHERE chat NOT IN (SELECT rank FROM chat)",
+    ("edit", "message"): "DELETE FROM edit WHERE (chat, message) NOT IN (SELECT chat, id FROM message)",
+    ("draft_file", "chat"): "DELETE FROM draft_file WHERE chat IS NOT NULL AND chat NOT IN (SELECT rank FROM chat)",
+    ("draft_file", "edit"): "DELETE FROM draft_file WHERE edit IS NOT NULL AND edit NOT IN (SELECT rank FROM edit)",
     ("chat_tag", "chat"): "DELETE FROM chat_tag WHERE chat NOT IN (SELECT rank FROM chat)",
     ("chat_tag", "tag"): "DELETE FROM chat_tag WHERE tag NOT IN (SELECT rank FROM tag)",
     ("chat", "settings"): "UPDATE chat SET settings = '{}' WHERE NOT json_valid(settings)",
@@ -209,7 +211,14 @@ def _is_project(values: tuple[object, ...]) -> bool:
 
 def _is_draft_file(values: tuple[object, ...]) -> bool:
     match values:
-        case (None, int() | None, str(), str()):
+        case (None, int() | None, str(), str()) | (None, int() | None, str(), str(), int() | None):
+            return True
+    return False
+
+
+def _is_edit(values: tuple[object, ...]) -> bool:
+    match values:
+        case (None, int(), int(), str(), 0 | 1):
             return True
     return False
 
@@ -226,6 +235,7 @@ _SHAPES: dict[str, Callable[[tuple[object, ...]], bool]] = {
     "message": _is_message,
     "chat": _is_chat,
     "project": _is_project,
+    "edit": _is_edit,
     "draft_file": _is_draft_file,
     "tag": _is_tag,
 }

@@ -15,6 +15,7 @@ from headstart.chat.conversation import (
     Chat,
     ChatMessage,
     Conversation,
+    Edit,
     Json,
     Project,
     Run,
@@ -241,6 +242,15 @@ class Store(Reader):
         with self._saving():
             self._set_draft_files(None if chat_id is None else self._rank(chat_id), files)
 
+    def save_edits(self, chat_id: str, before: Mapping[int, Edit], after: Mapping[int, Edit]) -> None:
+        """Write the difference between the saved unsent versions of messages and the present ones."""
+        with self._saving():
+            chat = self._rank(chat_id)
+            for message in before.keys() - after.keys():
+                self._write_edit(chat, message, before[message], None)
+            for message, edit in after.items():
+                self._write_edit(chat, message, before.get(message), edit)
+
     def save_settings(self, chat_id: str, settings: Json) -> None:
         self._change(chat_id, settings=database.to_json(settings))
 
@@ -328,11 +338,25 @@ class Store(Reader):
         )
         self._connection.executemany(pairs, [(chat, name) for chat in chat_ids])
 
-    def _set_draft_files(self, rank: int | None, files: Iterable[Attachment]) -> None:
-        if self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,)).rowcount:
+    def _set_draft_files(self, chat: int | None, files: Iterable[Attachment], edit: int | None = None) -> None:
+        """Replace the files of a draft, or of an unsent version of a message."""
+        if self._connection.execute("DELETE FROM draft_file WHERE chat IS ? AND edit IS ?", (chat, edit)).rowcount:
             erasing.add_order(self._connection)
-        values = [(rank, storable(file.name), storable(file.text)) for file in files]
-        self._connection.executemany("INSERT INTO draft_file (chat, name, text) VALUES (?, ?, ?)", values)
+        values = [(chat, edit, storable(file.name), storable(file.text)) for file in files]
+        self._connection.executemany("INSERT INTO draft_file (chat, edit, name, text) VALUES (?, ?, ?, ?)", values)
+
+    def _write_edit(self, chat: int, message: int, before: Edit | None, after: Edit | None) -> None:
+        if before == after:
+            return
+        if after:
+            self._connection.execute(_UPSERT_EDIT, (chat, message, storable(after.text), after.is_open))
+        old_files, files = (edit.files if edit else () for edit in (before, after))
+        query = "SELECT rank FROM edit WHERE chat = ? AND message = ?"
+        for (edit,) in self._connection.execute(query, (chat, message)).fetchall():  # none if the message is gone
+            if files != old_files:
+                self._set_draft_files(chat, files, edit)
+            if not after:
+                self._connection.execute("DELETE FROM edit WHERE rank = ?", (edit,))
 
     def _remember(self, name: str, value: str | None) -> None:
         if value is None:
@@ -449,6 +473,10 @@ def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> Non
 _CHAT, _TAG = "(SELECT rank FROM chat WHERE id = ?)", "(SELECT rank FROM tag WHERE name = ?)"
 _SOURCES_OF = f"SELECT rank FROM source WHERE chat = {_CHAT}"  # noqa: S608
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
+_UPSERT_EDIT = (
+    "INSERT INTO edit (chat, message, text, is_open) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (chat, message) DO UPDATE SET text = excluded.text, is_open = excluded.is_open"
+)
 
 
 def _missing_chat() -> HistoryError:

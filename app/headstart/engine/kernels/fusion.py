@@ -17,6 +17,7 @@ from headstart.engine.hardware import devices
 from headstart.engine.hardware.runtime import core
 from headstart.engine.kernels.blocks import replace_blocks, weights_of
 from headstart.engine.kernels.experts import replace_experts
+from headstart.engine.kernels.graph import Graph, Key, OvNode, key_of
 from headstart.engine.kernels.library import OUTPUTS, KernelAttention, Kind, Library, Tickets, Weights, library
 from headstart.engine.kernels.operation import (
     CompiledSteps,
@@ -28,7 +29,7 @@ from headstart.engine.kernels.operation import (
     operation,
     pack,
 )
-from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Heads, Key, Node, are_alike, find, key_of
+from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Heads, Node, are_alike, find
 from headstart.engine.kernels.selftest import proven, unsupported_reason
 from headstart.engine.kernels.states import States, replace_recurrences
 from headstart.engine.kernels.windows import Windows
@@ -122,7 +123,7 @@ def fuse(model: Any, kernels: Library, threads: int, *, kv_bits: int = 0) -> Seq
     return [*pieces, *experts]
 
 
-def _table(node: Any) -> Weights | None:
+def _table(node: OvNode) -> Weights | None:
     """Return the table in blocks of which a node takes rows; None for any other node."""
     return weights_of(node.input_value(0).get_node()) if node.get_type_name() == "Gather" else None
 
@@ -146,14 +147,14 @@ def _regions(graph: Graph, nodes: Sequence[Node]) -> Iterator[list[Node]]:
     by_key = {node.key: node for node in nodes}
     hidden = {name for node in nodes for name in node.inside}
     level: dict[Key, int] = {}
-    for node in graph.nodes:
-        for output in node.outputs():
+    for each in graph.nodes:
+        for output in each.outputs():
             key = key_of(output)
             if key in by_key:
                 level[key] = max((level[source] for source in by_key[key].sources), default=0)
-            elif node.get_name() not in hidden:
+            elif each.get_name() not in hidden:
                 level[key] = max(
-                    (level.get(key_of(value), 0) + (key_of(value) in by_key) for value in node.input_values()),
+                    (level.get(key_of(value), 0) + (key_of(value) in by_key) for value in each.input_values()),
                     default=0,
                 )
     joined: dict[str, str] = {}

@@ -1,7 +1,6 @@
 """The search for the parts of a model's graph that the library can compute."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,11 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.hardware.runtime import openvino
 from headstart.engine.kernels.blocks import weights_of
+from headstart.engine.kernels.graph import (
+    Graph,
+    Key,
+    OvConstant,
+    OvNode,
+    OvOutput,
+    constant,
+    is_row_of_numbers,
+    key_of,
+    numbers,
+    operands,
+    row,
+    scalar,
+    unmoved,
+    unwrapped,
+)
 from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights
-
-Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
 
 PAGED_ATTENTION = "PagedAttentionExtension"
 # Its inputs, as in hk_sequences: the tokens of each sequence, the places of its keys and values and, in a graph with
@@ -24,8 +36,6 @@ _KEYS_AND_VALUES = (1, 2)
 _RANK = 4  # of queries, keys and values by head
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
 _STEP = 32  # columns that are multiplied at a time; the width of a product is a multiple
-_UNPACKING = {"Convert", "Reshape"}
-_LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Node:
     """A step in the graph: it computes the value `output` from these `inputs`."""
 
     kind: Kind
-    output: Any  # ov.Output
+    output: OvOutput
     inputs: tuple[Key, ...]
     weights: tuple[Weights, ...] = ()  # of a gated product two: gate, up
     bias: NDArray[np.float32] | None = None
@@ -77,24 +87,6 @@ class Heads:
     sinks: NDArray[np.float32] | None = None  # a score of each head that has no value
 
 
-class Graph:
-    """The nodes in order, and the readers of each output."""
-
-    def __init__(self, model: Any) -> None:
-        self.nodes: list[Any] = model.get_ordered_ops()
-        self.parameters = {node.get_friendly_name(): node.output(0) for node in model.get_parameters()}
-        self.outputs: dict[Key, Any] = {}
-        self.readers: dict[Key, list[str]] = defaultdict(list)
-        for node in self.nodes:
-            for output in node.outputs():
-                self.outputs[key_of(output)] = output
-            for value in node.input_values():
-                self.readers[key_of(value)].append(node.get_name())
-
-    def is_read_once(self, output: Any) -> bool:
-        return len(self.readers[key_of(output)]) == 1
-
-
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
     """Return all patterns that the library can compute, in the order of the graph, each as large as possible."""
     nodes: dict[Key, Node] = {}
@@ -110,7 +102,7 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
                 weights = _weights(node, library)
                 if weights is not None:
                     inside = frozenset([node.get_name()])
-                    value, layout = _unmoved(node.input_value(0))
+                    value, layout = unmoved(node.input_value(0))
                     is_attention = key_of(value) in nodes and nodes[key_of(value)].kind is Kind.ATTENTION
                     inside |= layout if is_attention else set()
                     source = key_of(value if is_attention else node.input_value(0))
@@ -130,7 +122,7 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
     return list(nodes.values())
 
 
-def _weights(product: Any, library: Library) -> Weights | None:
+def _weights(product: OvNode, library: Library) -> Weights | None:
     """Return the compressed weights of a product in a form that the library takes."""
     attributes = product.get_attributes()
     shape = product.input_value(1).get_partial_shape()
@@ -140,7 +132,7 @@ def _weights(product: Any, library: Library) -> Weights | None:
     if blocks is not None:
         return blocks if library.block_size(blocks) else None
     rows, cols = (int(size.get_length()) for size in shape)
-    parts = _compressed(product.input_value(1).get_node())
+    parts = _compressed(product.input_value(1))
     if parts is None:
         return None
     values, scales, zeros = parts
@@ -173,36 +165,30 @@ def _weights(product: Any, library: Library) -> Weights | None:
     return weights if library.block_size(weights) else None
 
 
-def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
+def _compressed(value: OvOutput) -> tuple[OvConstant, OvConstant, OvConstant | None] | None:
     """Return the constants behind decompressed weights: values, scales and, if there are any, zero points."""
-    node = _unwrapped(node)
+    node = unwrapped(value)
     if node.get_type_name() != "Multiply":
         return None
-    values, scales, zeros = _unwrapped(node.input_value(0).get_node()), _unwrapped(node.input_value(1).get_node()), None
-    if values.get_type_name() == "Subtract":
-        zeros = _unwrapped(values.input_value(1).get_node())
-        values = _unwrapped(values.input_value(0).get_node())
-    constants = [constant for constant in (values, scales, zeros) if constant is not None]
-    return (values, scales, zeros) if all(constant.get_type_name() == "Constant" for constant in constants) else None
+    packed, scales = (constant(each) for each in node.input_values())
+    shifted, points = unwrapped(node.input_value(0)), None
+    if shifted.get_type_name() == "Subtract":
+        packed, points = (constant(each) for each in shifted.input_values())
+        if points is None:
+            return None
+    return None if packed is None or scales is None else (packed, scales, points)
 
 
-def _unwrapped(node: Any) -> Any:
-    """Skip conversions and reshaping; return the node before them."""
-    while node.get_type_name() in _UNPACKING:
-        node = node.input_value(0).get_node()
-    return node
-
-
-def _halves(packed: Any) -> NDArray[np.uint8]:
+def _halves(packed: NDArray[Any]) -> NDArray[np.uint8]:
     """Unpack unsigned 4-bit numbers, two a byte with the lower half first."""
     data = np.ascontiguousarray(packed).reshape(-1).view(np.uint8)
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
 
 
-def _gated(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _gated(graph: Graph, node: OvNode, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return activation(gate) * up as one product, if both multiply the same values with weights of one kind."""
-    for index in (0, 1):
-        function, up = node.input_value(index), nodes.get(key_of(node.input_value(1 - index)))
+    for function, other in operands(node):
+        up = nodes.get(key_of(other))
         activation = _activation(function.get_node())
         gate = nodes.get(key_of(function.get_node().input_value(0))) if activation else None
         if gate is None or up is None or activation is None or not graph.is_read_once(function):
@@ -228,8 +214,8 @@ def are_alike(first: Node, second: Node) -> bool:
     return (one.format, one.group, one.cols) == (other.format, other.group, other.cols)
 
 
-def _activation(node: Any) -> Activation | None:
-    if node.get_type_name() == "Swish" and (node.get_input_size() == 1 or _scalar(node.input_value(1)) == 1.0):
+def _activation(node: OvNode) -> Activation | None:
+    if node.get_type_name() == "Swish" and (node.get_input_size() == 1 or scalar(node.input_value(1)) == 1.0):
         return Activation.SILU
     if node.get_type_name() == "Gelu" and node.get_attributes().get("approximation_mode") == "TANH":
         return Activation.GELU_TANH
@@ -242,15 +228,14 @@ def _is_bare(graph: Graph, node: Node) -> bool:
     return is_product and graph.is_read_once(node.output)
 
 
-def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
+def _norm(graph: Graph, node: OvNode) -> tuple[Node] | None:
     """Return an RMS norm, given its last multiplication, the one by the gain."""
-    for index in (0, 1):
-        gain, scaled = _row(node.input_value(index)), node.input_value(1 - index).get_node()
+    for by, value in operands(node):
+        gain, scaled = row(by), value.get_node()
         if gain is None or scaled.get_type_name() != "Multiply":
             continue
-        for side in (0, 1):
-            source, reciprocal = scaled.input_value(side), scaled.input_value(1 - side).get_node()
-            epsilon, inside = _root_mean_square(source, reciprocal)
+        for source, reciprocal in operands(scaled):
+            epsilon, inside = _root_mean_square(source, reciprocal.get_node())
             width = source.get_partial_shape()[-1]
             if epsilon is None or width.is_dynamic or width.get_length() != gain.size or gain.size % _STEP:
                 continue
@@ -263,26 +248,26 @@ def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
     return None
 
 
-def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[str]]:
+def _root_mean_square(source: OvOutput, node: OvNode) -> tuple[float | None, Sequence[str]]:
     """Match 1 / sqrt(mean(source^2) + epsilon); return epsilon and the names of the nodes, or None."""
     inside = [node.get_name()]
-    if node.get_type_name() == "Divide" and _scalar(node.input_value(0)) == 1.0:
+    if node.get_type_name() == "Divide" and scalar(node.input_value(0)) == 1.0:
         node = node.input_value(1).get_node()
         inside.append(node.get_name())
         if node.get_type_name() != "Sqrt":
             return None, ()
-    elif not (node.get_type_name() == "Power" and _scalar(node.input_value(1)) == -0.5):
+    elif not (node.get_type_name() == "Power" and scalar(node.input_value(1)) == -0.5):
         return None, ()
     total = node.input_value(0).get_node()
     if total.get_type_name() != "Add":
         return None, ()
-    mean, epsilon = total.input_value(0).get_node(), _scalar(total.input_value(1))
+    mean, epsilon = total.input_value(0).get_node(), scalar(total.input_value(1))
     if mean.get_type_name() != "ReduceMean" or epsilon is None:
         return None, ()
     square = mean.input_value(0).get_node()
     last = len(source.get_partial_shape()) - 1
-    is_square = square.get_type_name() == "Power" and _scalar(square.input_value(1)) == 2.0
-    axes = _constant(mean.input_value(1))
+    is_square = square.get_type_name() == "Power" and scalar(square.input_value(1)) == 2.0
+    axes = numbers(mean.input_value(1))
     if not is_square or key_of(square.input_value(0)) != key_of(source) or axes is None or axes.size != 1:
         return None, ()
     if int(axes[0]) not in {-1, last}:
@@ -293,22 +278,20 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
 def windows(model: Any) -> Iterator[tuple[int, int]]:
     """Yield for each paged attention with a window: its length, and how many numbers a token's keys and values have."""
     for node in model.get_ordered_ops():
-        if node.get_type_name() == PAGED_ATTENTION and (window := _scalar(node.input_value(_WINDOW_AT))):
+        if node.get_type_name() == PAGED_ATTENTION and (window := scalar(node.input_value(_WINDOW_AT))):
             widths = [node.input_value(number).get_partial_shape()[-1] for number in _KEYS_AND_VALUES]
             yield int(window), sum(width.get_length() for width in widths)
 
 
-def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _attention(graph: Graph, node: OvNode, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Match paged attention, and the norms of heads that it takes in; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
         return None
-    scale, window, sinks = _scalar(values[_SCALE_AT]), _scalar(values[_WINDOW_AT]), _constant(values[_SINKS_AT])
+    scale, window, sinks = scalar(values[_SCALE_AT]), scalar(values[_WINDOW_AT]), numbers(values[_SINKS_AT])
     behind = {number: value for number, value in enumerate(values) if number > _WINDOW_AT and number != _SINKS_AT}
-    further = [
-        _constant(value) for number, value in behind.items() if names[number] not in {"max_context_len", *PLACES}
-    ]
+    further = [numbers(value) for number, value in behind.items() if names[number] not in {"max_context_len", *PLACES}]
     if scale is None or window is None or sinks is None:
         return None
     if any(each is None or np.any(each) for each in further):  # as a bias by distance
@@ -353,31 +336,31 @@ class _Projected:
     inside: frozenset[str]
 
 
-def _projected(graph: Graph, value: Any, nodes: Mapping[Key, Node]) -> _Projected:
+def _projected(graph: Graph, value: OvOutput, nodes: Mapping[Key, Node]) -> _Projected:
     """Walk back from an input of the attention to the projection that it comes from."""
     heads = value.get_node().input_value(0).get_partial_shape() if value.get_node().get_input_size() else None
     size = int(heads[-1].get_length()) if heads is not None and len(heads) == _RANK and not heads[-1].is_dynamic else 0
-    value, inside = _unmoved(value)
+    value, inside = unmoved(value)
     factor: tuple[Key, ...] = ()
-    for number, other in ((0, 1), (1, 0)) if value.get_node().get_type_name() == "Multiply" else ():
-        by, layout = _unmoved(value.get_node().input_value(number))
-        if not factor and all(axis == 1 for axis in list(by.get_partial_shape())[1:]) and not _is_constant(by):
+    for first, second in operands(value.get_node()) if value.get_node().get_type_name() == "Multiply" else ():
+        by, layout = unmoved(first)
+        if not factor and all(axis == 1 for axis in list(by.get_partial_shape())[1:]) and constant(by) is None:
             inside |= {value.get_node().get_name(), *layout}
-            (value, moved), factor = _unmoved(value.get_node().input_value(other)), (key_of(by),)
+            (value, moved), factor = unmoved(second), (key_of(by),)
             inside |= moved
     value, angles, rotating = _rotated(value)
-    value, layout = _unmoved(value)
+    value, layout = unmoved(value)
     inside |= rotating | layout
     norm = nodes.get(key_of(value))
     if norm and norm.kind is Kind.NORM:
-        value, layout = _unmoved(graph.outputs[norm.inputs[0]])
+        value, layout = unmoved(graph.outputs[norm.inputs[0]])
         if layout:
             return _Projected(key_of(value), size, norm, angles, factor, frozenset(inside | layout | norm.inside))
         return _Projected(norm.key, size, None, angles, factor, frozenset(inside))
     return _Projected(key_of(value), size, None, angles, factor, frozenset(inside))
 
 
-def _rotated(value: Any) -> tuple[Any, tuple[Key, ...], set[str]]:
+def _rotated(value: OvOutput) -> tuple[OvOutput, tuple[Key, ...], set[str]]:
     """Match x * cos + (-x[half:], x[:half]) * sin (Su et al. 2021, as Hugging Face computes it).
 
     Return x, cos and sin, and the names of the nodes; the value itself if it is anything else.
@@ -395,52 +378,32 @@ def _rotated(value: Any) -> tuple[Any, tuple[Key, ...], set[str]]:
     x, join = straight.input_value(0), turned.input_value(0).get_node()
     negative, positive = (each.get_node() for each in join.input_values())
     size = x.get_partial_shape()[-1]
-    if negative.get_type_name() != "Multiply" or _scalar(negative.input_value(1)) != -1.0 or size.is_dynamic:
+    if negative.get_type_name() != "Multiply" or scalar(negative.input_value(1)) != -1.0 or size.is_dynamic:
         return plain
     half, upper = size.get_length() // 2, negative.input_value(0).get_node()
     if not (_is_slice(upper, x, half, None) and _is_slice(positive, x, 0, half)):
         return plain
-    angles = [_unmoved(term.input_value(1))[0] for term in (straight, turned)]
+    angles = [unmoved(term.input_value(1))[0] for term in (straight, turned)]
     if any(angle.get_partial_shape()[-1] != size for angle in angles):
         return plain
     names = {each.get_name() for each in (node, *terms, join, negative, positive, upper)}
     return x, tuple(key_of(angle) for angle in angles), names
 
 
-def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
+def _is_slice(node: OvNode, source: OvOutput, start: int, stop: int | None) -> bool:
     """Return True if a node slices the last axis of a source from `start` to `stop`; None: to the end."""
     if node.get_type_name() != "Slice" or key_of(node.input_value(0)) != key_of(source):
         return False
-    begin, end, step, axis = (_scalar(value) for value in node.input_values()[1:5])
+    begin, end, step, axis = (scalar(value) for value in node.input_values()[1:5])
     last = len(source.get_partial_shape()) - 1
     ends = end == stop if stop is not None else end is not None and end >= source.get_partial_shape()[-1].get_length()
     return begin == start and step == 1.0 and axis in {-1.0, float(last)} and ends
 
 
-def _unmoved(value: Any) -> tuple[Any, set[str]]:
-    """Skip nodes that only reshape; return the value before them, and their names."""
-    inside = set()
-    while (node := value.get_node()).get_type_name() in _LAYOUT:
-        if node.get_type_name() == "Transpose" and not _keeps_order(node):
-            break
-        inside.add(node.get_name())
-        value = node.input_value(0)
-    return value, inside
-
-
-def _keeps_order(transpose: Any) -> bool:
-    """Return True if a transposition only moves axes of size 1."""
-    order, shape = _constant(transpose.input_value(1)), transpose.input_value(0).get_partial_shape()
-    if order is None:
-        return False
-    long = [int(axis) for axis in order if shape[int(axis)].is_dynamic or shape[int(axis)].get_length() != 1]
-    return long == sorted(long)
-
-
-def _biased(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _biased(graph: Graph, node: OvNode, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return a product plus a constant for each of its rows."""
-    for index in (0, 1):
-        product, bias = nodes.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
+    for value, other in operands(node):
+        product, bias = nodes.get(key_of(value)), row(other)
         if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
             continue
         inside = frozenset([node.get_name()])
@@ -448,55 +411,16 @@ def _biased(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, .
     return None
 
 
-def _sum(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _sum(graph: Graph, node: OvNode, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return the sum of two values of one shape. A product that nothing else reads adds the other value itself."""
     first, second = node.input_values()
-    if not _is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
+    if not is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
         return None
     inside = frozenset([node.get_name()])
-    for value, other in ((first, second), (second, first)):
+    for value, other in operands(node):
         product = nodes.get(key_of(value))
         if product and product.kind is Kind.LINEAR and product.residual is None and graph.is_read_once(product.output):
             return replace(product, output=node.output(0), residual=key_of(other), inside=inside), product
     if {key_of(first), key_of(second)} & nodes.keys():
         return (Node(Kind.ADD, node.output(0), (key_of(first), key_of(second)), inside=inside),)
     return None
-
-
-def _is_row_of_numbers(value: Any) -> bool:
-    """Return True if a value is f32 [.., width] with a known width."""
-    shape = value.get_partial_shape()
-    is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
-    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
-
-
-def _is_constant(value: Any) -> bool:
-    return bool(_unwrapped(value.get_node()).get_type_name() == "Constant")
-
-
-def key_of(output: Any) -> Key:
-    return output.get_node().get_name(), output.get_index()
-
-
-def _constant(value: Any) -> NDArray[np.float32] | None:
-    """Return a constant as a flat array; None for anything else."""
-    node = _unwrapped(value.get_node())
-    if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
-        return None
-    return np.asarray(node.data, np.float32).reshape(-1)
-
-
-def _row(value: Any) -> NDArray[np.float32] | None:
-    """Return a constant that has one number for each channel, and no other axis; None for anything else."""
-    numbers, shape = _constant(value), value.get_partial_shape()
-    return numbers if numbers is not None and len(shape) and shape[-1] == numbers.size else None
-
-
-def _scalar(value: Any) -> float | None:
-    """Return the number of a scalar constant, or of the product of two; None for anything else."""
-    node = _unwrapped(value.get_node())
-    if node.get_type_name() == "Multiply":
-        first, second = (_scalar(each) for each in node.input_values())
-        return None if first is None or second is None else first * second
-    numbers = _constant(value)
-    return float(numbers[0]) if numbers is not None and numbers.size == 1 else None

@@ -1,6 +1,6 @@
 """The controller of the open chat."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication
 
-from headstart.chat.conversation import Chat, Conversation, Role
+from headstart.chat.conversation import Chat, Conversation, Edit, Role
 from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
@@ -133,6 +133,7 @@ class ChatController(QObject):
     def _connect(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
         composer.stop_requested.connect(self.stop)
+        self.composing.undoable.connect(self.undoable)
         composer.edit.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._on_action)
@@ -241,7 +242,7 @@ class ChatController(QObject):
     def _undo_in_folder(self, session: ChatSession) -> None:
         """Take back what the last answer changed in the folder."""
         workspace = session.folder.workspace
-        self._page.notice.hide()
+        self._page.notice.dismiss()
         with showing_errors(self.show_error):
             if workspace is None:
                 return
@@ -325,11 +326,11 @@ class ChatController(QObject):
     def _delete(self, id_: int) -> None:
         before = self.session.remove(id_)
         if before is not None:
-            deletion = self._deletion(before)
+            deletion = self._deletion(*before)
             self._page.notice.say(deletion.sentence, self.tr("Undo"), deletion.undo)
             self.undoable.emit(deletion)
 
-    def _deletion(self, before: Conversation) -> Undoable:
+    def _deletion(self, before: Conversation, edits: Mapping[int, Edit]) -> Undoable:
         """Return an action that undoes a deletion. It does nothing once the chat has changed again."""
         session, after = self.session, self.session.conversation
 
@@ -337,9 +338,9 @@ class ChatController(QObject):
             return self._session is session and session.conversation is after
 
         def take_back() -> None:
-            self._page.notice.hide()
+            self._page.notice.dismiss()
             if is_possible():
-                session.undo(before)
+                session.undo(before, edits)
 
         return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
 

@@ -15,6 +15,7 @@ from headstart.chat.conversation import (
     Chat,
     ChatMessage,
     Conversation,
+    Edit,
     Excerpt,
     Passage,
     Project,
@@ -59,6 +60,7 @@ class PreparedMessage:
     settings: Settings
     conversation: Conversation  # the chat with the message
     request: ConversationRequest
+    edited: int | None = None  # the message of which it is a new version
 
     @property
     def is_question(self) -> bool:
@@ -121,6 +123,8 @@ class ChatSession(QObject):
                 *(file for file in self.draft_files if file not in self._project_files),
             )
         self._stored_draft = self.chat.draft, self.draft_files  # differs from them only while saving fails
+        self.edits: Mapping[int, Edit] = store.edits(self.chat.id) if chat else {}  # by the ids of their messages
+        self._stored_edits: Mapping[int, Edit] = self.edits
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
         self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
@@ -190,7 +194,7 @@ class ChatSession(QObject):
             if edited is None
             else before.edit(edited, text, attachments, passages, excerpts, searched)
         )
-        return PreparedMessage(before, settings, after, self.request(after.path, settings))
+        return PreparedMessage(before, settings, after, self.request(after.path, settings), edited)
 
     def is_current(self, message: PreparedMessage) -> bool:
         """Return whether the chat and its settings are still those that the message was prepared for."""
@@ -211,6 +215,8 @@ class ChatSession(QObject):
         elif is_saved := self._commit(message.conversation):
             self.reset.emit()
         if is_saved:
+            if message.edited in self.edits:
+                self.save_edits({id_: edit for id_, edit in self.edits.items() if id_ != message.edited})
             self._propose_title()
             self._events.sent.emit()
         return is_saved
@@ -316,17 +322,20 @@ class ChatSession(QObject):
         if is_hidden and self._is_editable() and self._commit(self.conversation.show(id_)):
             self.reset.emit()
 
-    def remove(self, id_: int) -> Conversation | None:
-        """Delete one message and return the conversation before it, for `undo`."""
-        before = self.conversation
+    def remove(self, id_: int) -> tuple[Conversation, Mapping[int, Edit]] | None:
+        """Delete one message; return the conversation before that and its unsent versions of messages, for `undo`."""
+        before = self.conversation, self.edits
         if not self._is_editable() or not self._commit(self.conversation.remove(id_)):
             return None
         self.reset.emit()
         return before
 
-    def undo(self, before: Conversation) -> None:
-        """Go back to an earlier conversation."""
+    def undo(self, before: Conversation, edits: Mapping[int, Edit]) -> None:
+        """Go back to an earlier conversation, and to the unsent versions of messages that are gone now."""
+        # What was in the composer went into the draft.
+        gone = {id_: edit for id_, edit in edits.items() if id_ not in self.conversation.messages and not edit.is_open}
         if self._is_editable() and self._commit(before):
+            self.save_edits({**self.edits, **gone})
             self.reset.emit()
 
     def fork(self, id_: int) -> Chat | None:
@@ -339,6 +348,11 @@ class ChatSession(QObject):
     def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
         """Save the unsent text and its files; try again later if that is impossible now."""
         self.chat, self.draft_files = replace(self.chat, draft=draft), files
+        self._save_behind()
+
+    def save_edits(self, edits: Mapping[int, Edit]) -> None:
+        """Save the unsent versions of messages; try again later if that is impossible now."""
+        self.edits = edits
         self._save_behind()
 
     def refresh(self, chat: Chat) -> None:
@@ -360,11 +374,12 @@ class ChatSession(QObject):
         """Save in a copy of the history what cannot be saved in the history itself. Raises HistoryError."""
         if self.is_stored and not copy.chat(self.chat.id):  # the disk was gone when the copy was made
             copy.add(self.chat, self.conversation)
-        elif self.has_unsaved_answer:
+        elif self.has_unsaved_answer or self.edits:
             copy.save(self.chat.id, copy.conversation(self.chat.id), self.conversation)
         copy.save_draft_files(self.chat.id if self.is_stored else None, self._own_draft_files)
         if self.is_stored:
             copy.save_draft(self.chat.id, self.chat.draft)
+            copy.save_edits(self.chat.id, copy.edits(self.chat.id), self.edits)
         else:
             copy.remember(UNSENT, self.chat.draft or None)
 
@@ -590,7 +605,7 @@ class ChatSession(QObject):
         """Save a conversation, then show it; return whether it could be saved."""
         if not self._try_save(lambda: self._write(after)):
             return False
-        self.conversation = after
+        self.conversation, self.edits = after, _of(after, self.edits)
         self._report_success()
         self.chat_changed.emit(self.chat)
         return True
@@ -601,12 +616,12 @@ class ChatSession(QObject):
         else:
             self._store.begin(self.chat, after)
             self.is_stored, self._stored_draft = True, ("", ())
-        self._stored_conversation = after
+        self._stored_conversation, self._stored_edits = after, _of(after, self._stored_edits)
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 
     @property
     def _has_unsaved_draft(self) -> bool:
-        return self._stored_draft != (self.chat.draft, self.draft_files)
+        return self._stored_draft != (self.chat.draft, self.draft_files) or self._stored_edits != self.edits
 
     @property
     def _own_draft_files(self) -> tuple[Attachment, ...]:
@@ -629,6 +644,9 @@ class ChatSession(QObject):
         elif draft != stored_draft:
             self._store.remember(UNSENT, draft or None)
         self._stored_draft = draft, files
+        if self._stored_edits != self.edits:
+            self._store.save_edits(self.chat.id, self._stored_edits, self.edits)
+            self._stored_edits = self.edits
 
     @Slot()
     def _save_behind(self) -> None:
@@ -679,3 +697,8 @@ class ChatSession(QObject):
         if self._try_save(lambda: self._store.rename(self.chat.id, title)):
             self.chat = replace(self.chat, title=title)
             self.chat_changed.emit(self.chat)
+
+
+def _of(conversation: Conversation, edits: Mapping[int, Edit]) -> Mapping[int, Edit]:
+    """Return the unsent versions of messages that a conversation has."""
+    return {id_: edit for id_, edit in edits.items() if id_ in conversation.messages}

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from functools import partial, reduce
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Excerpt, Passage, Role
+from headstart.chat.conversation import Attachment, ChatMessage, Edit, Excerpt, Passage, Role
 from headstart.chat.files.passages import MOST, SIZE, PassageIndex, is_long
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.engine.engine import ConversationRequest
@@ -17,6 +16,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.folders.folders_controller import FolderFindings
 from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
+from headstart.ui.widgets.undo_stack import Undoable
 
 _DRAFT_MS = 500
 _SEARCH_MS = 300  # before the window says that it searches
@@ -61,17 +61,10 @@ class ComposerState:
         return replace(self, num_passages=max(int(self.is_cut), self.num_passages - num_excess))
 
 
-class EditedMessage(NamedTuple):
-    """A message that is being edited, as it is in the composer."""
-
-    message: int
-    text: str
-    files: tuple[Attachment, ...]
-
-
 class ComposerController(QObject):
     """Controller of the composer, which sends, edits and counts the message for the open chat."""
 
+    undoable = Signal(object)  # Undoable
     question_begun = Signal(str)  # in a chat of this project
     model_requested = Signal(str)  # the name of one that reads a file
     search_folders: Search = staticmethod(lambda _project, _question, _on_found: False)
@@ -82,7 +75,6 @@ class ComposerController(QObject):
         self.count = TokenCounter(link, composer, self)
         self._session: ChatSession | None = None
         self._state = ComposerState()
-        self._edits: dict[str, EditedMessage] = {}  # of chats that were left meanwhile
         self._index = PassageIndex(())
         self._search_number = 0  # of the last search, whose result counts
         self._search_timer = QTimer(self, singleShot=True, interval=_SEARCH_MS)
@@ -95,33 +87,27 @@ class ComposerController(QObject):
         composer.submitted.connect(self._on_submitted)
         composer.changed.connect(self._on_changed)
         composer.error_occurred.connect(self._show_error)
+        notice.closed.connect(self._on_notice_closed)
 
     def open(self, session: ChatSession) -> None:
         """Show the draft of another chat, or the edited message that was left there."""
         self._session = session
-        edit = self._edits.pop(session.chat.id, None)
-        if edit and (edit.text, edit.files) == (session.chat.draft, session.draft_files):
-            session.save_draft("")
         self._restore_draft()
-        if edit:
-            self._show_edit(edit)
+        for id_ in (id_ for id_, edit in session.edits.items() if edit.is_open):
+            self._show_edit(id_)
         self.question_begun.emit(session.chat.project)
 
     def leave(self) -> None:
-        """Save the draft, and keep a changed edit, before the chat is left."""
+        """Save what is in the composer before the chat is left."""
         if self._session is None:
             return
-        edit, is_reading = self._changed_edit(), self._composer.is_reading
-        self.cancel_edit()
         self.count.drop_callback()
-        self._drop_search()
         self._draft_timer.stop()
         self.save_draft()
-        if edit:
-            self._edits[self._session.chat.id] = edit
-            if not self._session.chat.draft and not self._session.draft_files:
-                self._session.save_draft(edit.text, edit.files)  # which the next start has, too
-        if is_reading:
+        self._drop_search()
+        self._state = ComposerState()
+        self._notice.retract(Cause.EDIT)
+        if self._composer.is_reading:
             sentence = self.tr("A file that was still being read was not attached; attach it again there.")
             self._notice.say(sentence, bad=True)
         self._session = None
@@ -129,20 +115,25 @@ class ComposerController(QObject):
 
     @Slot()
     def save_draft(self) -> None:
-        """Save the text and the files in the composer."""
+        """Save the text and the files in the composer, as a draft or as a new version of the edited message."""
         if self._session and self._state.editing is None:
             self._session.save_draft(self._composer.text(), self._composer.attached)
+        elif self._session:
+            self._session.save_edits({**self._other_edits(), **self._changed_edit()})
 
     def follow_messages(self) -> None:
         """Handle other messages in the open chat. What was typed for one that is gone becomes part of the draft."""
         editing = self._state.editing
         if self._session and editing is not None and editing not in self._session.conversation.messages:
-            edit = self._changed_edit()
-            self.cancel_edit()
-            if edit:
-                self._composer.set_text("\n\n".join(filter(None, (self._composer.text(), edit.text))))
-                self._composer.set_attached(dict.fromkeys((*self._composer.attached, *edit.files)))
+            text, files = self._composer.text(), self._composer.attached
+            self._end_edit()
+            self._add_to_draft(text, files)
         self.recount()
+
+    def _add_to_draft(self, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        self._composer.set_text("\n\n".join(filter(None, (self._composer.text(), text))))
+        self._composer.set_attached(dict.fromkeys((*self._composer.attached, *files)))
+        self.save_draft()
 
     def recount(self) -> None:
         """Count soon how much of the context is used."""
@@ -166,45 +157,97 @@ class ComposerController(QObject):
         return self._session.request(path) if path else None
 
     def begin_edit(self, id_: int) -> None:
-        """Put a message and its files into the composer to edit them."""
+        """Put a message and its files into the composer to edit them. Words for another one stay with that one."""
         assert self._session
-        self.cancel_edit()
+        is_empty = not self._composer.text().strip() and not self._composer.attached
+        if id_ == self._state.editing and not is_empty:
+            self._composer.setFocus()
+            return
         self.count.drop_callback()
+        self._drop_search()
         self.save_draft()
-        message = self._session.message(id_)
-        self._show_edit(EditedMessage(id_, message.text, message.attachments))
+        left = {} if is_empty else {at: replace(edit, is_open=False) for at, edit in self._changed_edit().items()}
+        is_reading = self._composer.is_reading
+        self._session.save_edits({**self._other_edits(), **left})
+        self._show_edit(
+            id_,
+            self.tr("You had begun this version before.") if id_ in self._session.edits else "",
+            self.tr("Your words for the other message stay with it.") if left else "",
+            self.tr("A file that was still being read was not attached.") if is_reading else "",
+        )
+        self.save_draft()
 
-    def _show_edit(self, edit: EditedMessage) -> None:
+    def _show_edit(self, id_: int, *more: str) -> None:
         assert self._session
-        is_question = self._session.message(edit.message).role is Role.USER
-        self._state = replace(self._state, editing=edit.message)
+        message = self._session.message(id_)
+        edit = self._session.edits.get(id_) or Edit(message.text, message.attachments)
+        self._state = ComposerState(id_)
         self._composer.set_text(edit.text)
-        self._composer.set_attached(edit.files, takes_more=is_question)
+        self._composer.set_attached(edit.files, takes_more=message.role is Role.USER)
         self._composer.setFocus()
+        self._say_edited(message, *more)
+
+    def _say_edited(self, message: ChatMessage, *more: str) -> None:
         sentence = (
             self.tr("Editing: sending creates a new version.")
-            if is_question
+            if message.role is Role.USER
             else self.tr("Editing the answer: sending keeps your words as a new version.")
         )
+        sentence = reduce(sentences, filter(None, more), sentence)
         self._notice.say(sentence, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT, dismissible=False)
 
-    def _changed_edit(self) -> EditedMessage | None:
-        """Return the edit in the composer; None if no message is being edited, or it is as it was."""
-        if self._session is None or self._state.editing is None:
-            return None
-        edit = EditedMessage(self._state.editing, self._composer.text(), self._composer.attached)
-        message = self._session.conversation.messages.get(edit.message)
-        return None if message and (message.text, message.attachments) == (edit.text, edit.files) else edit
+    @Slot()
+    def _on_notice_closed(self) -> None:
+        """Say again that a message is being edited, once something else has been read."""
+        if self._session and self._state.editing is not None:
+            self._say_edited(self._session.message(self._state.editing))
+
+    def _changed_edit(self) -> dict[int, Edit]:
+        """Return what is in the composer by the id of its message; nothing if none is edited or it is as it was."""
+        id_ = self._state.editing
+        if self._session is None or id_ is None:
+            return {}
+        edit, message = Edit(self._composer.text(), self._composer.attached), self._session.message(id_)
+        return {} if (message.text, message.attachments) == (edit.text, edit.files) else {id_: edit}
+
+    def _other_edits(self) -> dict[int, Edit]:
+        """Return the unsent versions of messages except the one in the composer."""
+        assert self._session
+        return {id_: edit for id_, edit in self._session.edits.items() if id_ != self._state.editing}
 
     def cancel_edit(self) -> bool:
-        """Stop editing without a change. Return False if no message is being edited."""
+        """Stop editing without a change; `undoable` follows. Return False if no message is being edited."""
         if self._state.editing is None:
             return False
+        assert self._session
+        dropped = self._changed_edit()
+        self._session.save_edits(self._other_edits())
+        self._end_edit()
+        for id_, edit in dropped.items():
+            undoable = self._cancellation(self._session, id_, edit)
+            self._notice.say(undoable.sentence, self.tr("Undo"), undoable.undo, cause=Cause.MESSAGE)
+            self.undoable.emit(undoable)
+        return True
+
+    def _cancellation(self, session: ChatSession, id_: int, edit: Edit) -> Undoable:
+        """Return an action that undoes a Cancel, until the message is edited again or gone."""
+
+        def is_possible() -> bool:
+            is_free = id_ not in session.edits and self._state.editing != id_
+            return self._session is session and is_free and id_ in session.conversation.messages
+
+        def take_back() -> None:
+            if is_possible():
+                session.save_edits({**session.edits, id_: replace(edit, is_open=False)})
+                self.begin_edit(id_)
+
+        return Undoable(self.tr("Cancel Editing"), self.tr("What you had changed is dropped."), take_back, is_possible)
+
+    def _end_edit(self) -> None:
         self._state = replace(self._state, editing=None)
         self.count.drop_callback()
         self._notice.retract(Cause.EDIT)
         self._restore_draft()
-        return True
 
     def _restore_draft(self) -> None:
         assert self._session
@@ -342,14 +385,15 @@ class ComposerController(QObject):
         self._notice.hide()
         editing, gap = self._state.editing, self._state.gap
         self._state = replace(self._state.found(), editing=None)
-        if not self._session.send(message):
-            self._state = replace(self._state, editing=editing)
-        elif editing is not None:
-            self._restore_draft()
-        else:
+        if self._session.send(message):
             rest = self._composer.text().strip().removeprefix(text).lstrip()  # typed during the count
-            self._composer.clear()
-            self._composer.set_text(rest)
+            if editing is None:
+                self._session.save_draft("")
+            self._restore_draft()
+            if rest:
+                self._add_to_draft(rest)
+        else:
+            self._state = replace(self._state, editing=editing)
             self.save_draft()
         if gap:
             self._notice.say(gap, cause=Cause.MESSAGE)

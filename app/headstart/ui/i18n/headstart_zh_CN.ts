@@ -1707,6 +1707,18 @@
         <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>
     </message>
     <message>
+        <source>You had begun this version before.</source>
+        <translation>您先前已开始写这个版本。</translation>
+    </message>
+    <message>
+        <source>Your words for the other message stay with it.</source>
+        <translation>您为另一条消息写的内容会随它保留。</translation>
+    </message>
+    <message>
+        <source>A file that was still being read was not attached.</source>
+        <translation>有一个文件尚未读完，因此没有附加。</translation>
+    </message>
+    <message>
         <source>Editing: sending creates a new version.</source>
         <translation>正在编辑：发送后会生成新版本。</translation>
     </message>
@@ -1717,6 +1729,18 @@
     <message>
         <source>Cancel</source>
         <translation>取消</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Cancel Editing</source>
+        <translation>取消编辑</translation>
+    </message>
+    <message>
+        <source>What you had changed is dropped.</source>
+        <translation>您的修改已丢弃。</translation>
     </message>
     <message>
         <source>Searching the files of the project…</source>

@@ -1707,6 +1707,18 @@
         <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>
     </message>
     <message>
+        <source>You had begun this version before.</source>
+        <translation>您先前已開始寫這個版本。</translation>
+    </message>
+    <message>
+        <source>Your words for the other message stay with it.</source>
+        <translation>您為另一則訊息寫的內容會隨它保留。</translation>
+    </message>
+    <message>
+        <source>A file that was still being read was not attached.</source>
+        <translation>有一個檔案尚未讀完，因此沒有附加。</translation>
+    </message>
+    <message>
         <source>Editing: sending creates a new version.</source>
         <translation>正在編輯：傳送後會產生新版本。</translation>
     </message>
@@ -1717,6 +1729,18 @@
     <message>
         <source>Cancel</source>
         <translation>取消</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Cancel Editing</source>
+        <translation>取消編輯</translation>
+    </message>
+    <message>
+        <source>What you had changed is dropped.</source>
+        <translation>您的修改已捨棄。</translation>
     </message>
     <message>
         <source>Searching the files of the project…</source>

@@ -44,6 +44,8 @@ class Cause(StrEnum):
 class NoticeBar(QFrame):
     """A bar with one sentence, an action and a button that dismisses it."""
 
+    closed = Signal()  # by a person, or because the subject has changed
+
     def __init__(self, parent: QWidget | None = None, *, shown_ms: int = 0) -> None:
         """`shown_ms` hides the bar after this time and puts the buttons below the sentence, for a narrow place."""
         super().__init__(parent)
@@ -63,7 +65,7 @@ class NoticeBar(QFrame):
         buttons.addStretch(1)
         buttons.addWidget(self._close)
         row.addLayout(buttons)
-        self._close.clicked.connect(self.hide)
+        self._close.clicked.connect(self.dismiss)
         self._action.clicked.connect(self.act)
         self.hide()
 
@@ -102,7 +104,7 @@ class NoticeBar(QFrame):
 
     def retract(self, cause: Cause) -> None:
         if cause is self._cause:
-            self.hide()
+            self.dismiss()
 
     @Slot()
     def act(self) -> None:
@@ -110,6 +112,15 @@ class NoticeBar(QFrame):
         self.hide()
         if self._callback:
             self._callback()
+        if self.isHidden():
+            self.closed.emit()
+
+    @Slot()
+    def dismiss(self) -> None:
+        """Close the bar, as its other button does."""
+        self.hide()
+        self._cause = None
+        self.closed.emit()
 
 
 def saved_text(path: Path) -> str:
