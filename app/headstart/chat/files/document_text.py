@@ -6,7 +6,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
@@ -18,8 +18,18 @@ from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 
 from headstart.chat.files import html_text
+from headstart.chat.files.office_formula import local_name
+from headstart.chat.files.office_parts import (
+    OfficePart,
+    ReadPicture,
+    no_picture,
+    paragraphs,
+    related,
+    root_of,
+    shown_texts,
+)
 from headstart.chat.files.text_encoding import readings
-from headstart.chat.files.word_markup import in_one_line, local_name, readable
+from headstart.chat.files.word_markup import readable
 from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
@@ -73,14 +83,14 @@ def read(path: Path, convert: Callable[[Path], str]) -> str:
     return text.strip("\n")
 
 
-def word(path: Path) -> str:
-    """Return the text of a .docx file."""
+def word(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a .docx file, and of its pictures."""
     import mammoth  # noqa: PLC0415 - only needed for a Word document
     from mammoth.images import img_element  # noqa: PLC0415
 
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
-        copy = readable(archive)
+        copy = readable(archive, read_picture)
     result = mammoth.convert_to_html(copy, convert_image=img_element(lambda _image: {"src": ""}))
     return html_text.to_markdown(result.value)
 
@@ -191,67 +201,41 @@ def _shown(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def slides(path: Path) -> str:
-    """Return the text of a .pptx file, slide by slide, with their diagrams and notes."""
+def slides(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a .pptx file, slide by slide, with their diagrams, charts, pictures and notes."""
     with zipfile.ZipFile(path) as archive:
         _require_unpacked_small(path, archive)
-        names = set(archive.namelist())
-        texts = []
+        texts, has_text = [], False
         for number, name in enumerate(_slides_in_order(archive), start=1):
-            lines = _paragraphs(archive.read(name))
-            for kind, part in _related(archive, name).values():
-                if kind in ("diagramData", "notesSlide") and part in names:
-                    lines += _paragraphs(archive.read(part))
+            lines = paragraphs(root_of(archive, name))
             title = f": {lines[0]}" if lines else ""
-            texts.append("\n".join([f"# Slide {number}{title}", "", *lines[1:]]))
-    return "\n\n".join(texts)
+            parts = related(archive, name).values()
+            shown = filter(None, shown_texts(archive, parts, read_picture))
+            lines = [*lines[1:], *shown, *_notes(archive, parts)]
+            has_text = has_text or bool(title or lines)
+            texts.append("\n".join([f"# Slide {number}{title}", "", *lines]))
+    return "\n\n".join(texts) if has_text else ""
+
+
+def _notes(archive: zipfile.ZipFile, parts: Iterable[OfficePart]) -> Iterator[str]:
+    """Yield the paragraphs of the notes below a slide."""
+    for kind, name in parts:
+        if kind == "notesSlide" and name in archive.namelist():
+            yield from paragraphs(root_of(archive, name))
 
 
 def _slides_in_order(archive: zipfile.ZipFile) -> list[str]:
     """Return the names of the slides as they are shown; names may have another order."""
     named = {name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)}
-    parts = _related(archive, _PRESENTATION)
+    parts = related(archive, _PRESENTATION)
     entries = ET.fromstring(archive.read(_PRESENTATION)).iterfind(".//{*}sldIdLst/{*}sldId")  # noqa: S314
     ids = (next((value for key, value in entry.items() if key.endswith("}id")), "") for entry in entries)
-    shown = [parts[each][1] for each in ids if each in parts]
+    shown = [parts[each].name for each in ids if each in parts]
     return [name for name in shown if name in named] or sorted(named, key=_number)
-
-
-def _related(archive: zipfile.ZipFile, name: str) -> dict[str, tuple[str, str]]:
-    """Return the parts of an office file that one of its parts refers to: kind and name, by id."""
-    folder, file = posixpath.split(name)
-    try:
-        root = ET.fromstring(archive.read(f"{folder}/_rels/{file}.rels"))  # noqa: S314 - expat bounds entities
-    except KeyError:
-        return {}
-    return {
-        link.get("Id", ""): (
-            link.get("Type", "").rpartition("/")[2],
-            posixpath.normpath(posixpath.join(folder, link.get("Target", ""))).lstrip("/"),
-        )
-        for link in root
-    }
 
 
 def _number(name: str) -> int:
     return int("".join(filter(str.isdigit, name)))
-
-
-def _paragraphs(markup: bytes) -> list[str]:
-    root = ET.fromstring(markup)  # noqa: S314 - expat bounds entities
-    found = ("".join(map(_run, paragraph)).strip() for paragraph in root.iterfind(".//{*}p"))
-    return list(filter(None, found))
-
-
-def _run(element: ET.Element) -> str:
-    """Return the text of a part of a paragraph; of fields, such as the number of the slide, nothing."""
-    match local_name(element):
-        case "br":
-            return " "
-        case "fld":
-            return ""
-        case _:
-            return in_one_line(element)
 
 
 def open_document(path: Path) -> str:

@@ -1,0 +1,144 @@
+"""The parts of an office file, such as a drawing, and the text of those that it shows: diagrams, charts, pictures."""
+
+import posixpath
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from headstart.chat.files import number_format
+from headstart.chat.files.office_formula import in_one_line, local_name
+
+LARGEST_PICTURE = 50_000_000  # bytes
+ReadPicture = Callable[
+    [bytes], str
+]  # from the content of a picture file to its text; empty if there is none, or no new
+
+
+def no_picture(_content: bytes) -> str:
+    """Read no picture."""
+    return ""
+
+
+class OfficePart(NamedTuple):
+    """A part of an office file that another part refers to."""
+
+    kind: str
+    name: str
+
+
+def related(archive: zipfile.ZipFile, name: str) -> dict[str, OfficePart]:
+    """Return the parts that a part refers to, by id."""
+    folder, file = posixpath.split(name)
+    try:
+        root = ET.fromstring(archive.read(f"{folder}/_rels/{file}.rels"))  # noqa: S314 - expat bounds entities
+    except KeyError:
+        return {}
+    return {
+        link.get("Id", ""): OfficePart(
+            link.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join(folder, link.get("Target", ""))).lstrip("/"),
+        )
+        for link in root
+    }
+
+
+def shown_texts(archive: zipfile.ZipFile, parts: Iterable[OfficePart], read_picture: ReadPicture) -> Iterator[str]:
+    """Yield the texts of diagrams, charts and pictures."""
+    names = set(archive.namelist())
+    for kind, name in parts:
+        if name not in names:  # it is elsewhere
+            continue
+        if kind == "diagramData":
+            yield from paragraphs(root_of(archive, name))
+        elif kind in ("chart", "chartEx"):
+            yield from _chart(root_of(archive, name))
+        elif kind == "image":
+            yield picture_text(archive, name, read_picture)
+
+
+def picture_text(archive: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> str:
+    """Return the text of a picture in an archive; empty if it is too large or not there."""
+    try:
+        is_small = archive.getinfo(name).file_size <= LARGEST_PICTURE
+    except KeyError:
+        return ""
+    return read_picture(archive.read(name)) if is_small else ""
+
+
+def root_of(archive: zipfile.ZipFile, name: str) -> ET.Element:
+    """Return the markup of a part, each thing in one of its forms only."""
+    root = ET.fromstring(archive.read(name))  # noqa: S314 - expat bounds entities
+    keep_one_form(root)
+    return root
+
+
+def keep_one_form(root: ET.Element) -> None:
+    """Keep of all forms of a thing, which are for programs of different age, the first that shows something."""
+    for each in list(root.iter()):
+        if local_name(each) == "AlternateContent":
+            each[:] = [next(filter(_shows, each), each[-1])] if len(each) else []
+
+
+def _shows(element: ET.Element) -> bool:
+    return any(local_name(each) in _SHOWN or (local_name(each) == "t" and each.text) for each in element.iter())
+
+
+_SHOWN = frozenset({"blip", "imagedata", "chart", "relIds"})
+
+
+def paragraphs(root: ET.Element) -> list[str]:
+    """Return the texts of the paragraphs of a drawing."""
+    found = ("".join(map(_run, paragraph)).strip() for paragraph in root.iterfind(".//{*}p"))
+    return list(filter(None, found))
+
+
+def _run(element: ET.Element) -> str:
+    """Return the text of a part of a paragraph; of fields, such as the number of the slide, nothing."""
+    match local_name(element):
+        case "br":
+            return " "
+        case "fld":
+            return ""
+        case _:
+            return in_one_line(element)
+
+
+def _chart(root: ET.Element) -> Iterator[str]:
+    """Yield the titles of a chart, and its series, such as `Rain: May = 31 mm; June = 12 mm`."""
+    yield from paragraphs(root)
+    is_1904 = any(each.get("val", "1") in ("1", "true") for each in root.iterfind("{*}date1904"))
+    for series in root.iterfind(".//{*}ser"):
+        name = "".join(each.text or "" for each in series.iterfind("{*}tx//{*}v"))
+        values = _points(series, ("val", "yVal"), is_1904=is_1904)
+        places = _points(series, ("cat", "xVal"), is_1904=is_1904)
+        yield _series(name, places, values)
+    for data in root.iterfind(".//{*}chartData/{*}data"):  # of the newer kinds of charts, such as waterfalls
+        yield _series("", _points(data, ("strDim",)), _points(data, ("numDim",)))
+
+
+def _series(name: str, places: dict[str, str], values: dict[str, str]) -> str:
+    points = (f"{places[key]} = {value}" if key in places else value for key, value in values.items())
+    return ": ".join(filter(None, (name, "; ".join(points))))
+
+
+def _points(series: ET.Element, names: tuple[str, ...], *, is_1904: bool = False) -> dict[str, str]:
+    """Return the values of a series, or the names of their places, by their number."""
+    found = dict[str, str]()
+    levels = (level for child in series if local_name(child) in names for level in child.iter())
+    for level in levels:
+        code = level.get("formatCode") or level.findtext("{*}formatCode")  # of numbers alone
+        for point in level.iterfind("{*}pt"):
+            text, key = point.findtext("{*}v") or point.text or "", point.get("idx", "")
+            if code:
+                text = _number(text, code, is_1904=is_1904)
+            found[key] = f"{text} {found[key]}" if key in found else text  # a place in several levels
+    return found
+
+
+def _number(text: str, code: str, *, is_1904: bool) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number_format.shown(number, code, is_1904=is_1904) or number_format.plain(number)
