@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat.conversation import TABLE_ENDINGS, Attachment
-from headstart.chat.files import document_text, pdf_text, pictures
+from headstart.chat.files import document_text, pdf_text, pictures, spreadsheet_text
 from headstart.chat.files.pictures import Recognize
 from headstart.chat.files.text_encoding import readings
 from headstart.errors import AttachmentError, ModelMissingError, Translatable
@@ -52,7 +52,7 @@ _READERS: dict[DocumentKind, Callable[[Path], str]] = {
     DocumentKind.BOOK: document_text.book,
     DocumentKind.NOTEBOOK: document_text.notebook,
     DocumentKind.PAGE: document_text.page,
-    DocumentKind.SPREADSHEET: document_text.spreadsheet,
+    DocumentKind.SPREADSHEET: spreadsheet_text.spreadsheet,
     DocumentKind.SLIDES: document_text.slides,
     DocumentKind.OPEN: document_text.open_document,
     DocumentKind.RICH: document_text.rich_text,

@@ -38,7 +38,6 @@ LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by 
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _PRESENTATION = "ppt/presentation.xml"
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
-_FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
     ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
@@ -89,7 +88,7 @@ def word(path: Path, read_picture: ReadPicture = no_picture) -> str:
     from mammoth.images import img_element  # noqa: PLC0415
 
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
+        require_unpacked_small(path, archive)
         copy = readable(archive, read_picture)
     result = mammoth.convert_to_html(copy, convert_image=img_element(lambda _image: {"src": ""}))
     return html_text.to_markdown(result.value)
@@ -111,7 +110,7 @@ def _decoded(content: bytes) -> str:
 def book(path: Path) -> str:
     """Return the text of an .epub file, chapter by chapter."""
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
+        require_unpacked_small(path, archive)
         chapters = list(_chapters(archive))
         if _locked(archive) & set(chapters):
             raise AttachmentError(
@@ -149,7 +148,7 @@ def _locked(archive: zipfile.ZipFile) -> set[str]:
     return {unquote(element.get("URI", "")) for element in root.iter() if element.get("URI")}
 
 
-def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
+def require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
     """Raise AttachmentError for an archive whose markup would fill the memory. Declared sizes are upper bounds."""
     markup = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
     size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
@@ -163,48 +162,10 @@ def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int =
         )
 
 
-def spreadsheet(path: Path) -> str:
-    """Return the tables of an .xlsx, .xls, .xlsb or .ods file."""
-    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
-
-    num_formulas = 0
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            _require_unpacked_small(path, archive, LARGEST_SHEETS)
-            num_formulas = _num_formulas_without_value(archive)
-    try:
-        with path.open("rb") as file, closing(CalamineWorkbook.from_filelike(file)) as book:
-            sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
-    except CalamineError as error:
-        raise ValueError from error
-    tables = ((name, _table(rows)) for name, rows in sheets)
-    parts = [f"# {name}\n\n{table}" for name, table in tables if table]
-    if num_formulas:
-        parts.append(f"[{num_formulas} cells hold formulas whose values are not in this file.]")
-    return "\n\n".join(parts)
-
-
-def _num_formulas_without_value(archive: zipfile.ZipFile) -> int:
-    """Return the number of formulas that no spreadsheet program has computed yet, as scripts write them."""
-    sheets = (name for name in archive.namelist() if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name))
-    return sum(len(_FORMULA_WITHOUT_VALUE.findall(archive.read(name))) for name in sheets)
-
-
-def _table(rows: list[list[Any]]) -> str:
-    return "\n".join(" | ".join(map(_shown, row)).rstrip(" |") for row in rows if any(map(_shown, row)))
-
-
-def _shown(value: object) -> str:
-    """Return the value of a cell as spreadsheets usually show it."""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else f"{value:.15g}"
-    return " ".join(str(value).split())
-
-
 def slides(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return the text of a .pptx file, slide by slide, with their diagrams, charts, pictures and notes."""
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
+        require_unpacked_small(path, archive)
         texts, has_text = [], False
         for number, name in enumerate(_slides_in_order(archive), start=1):
             lines = paragraphs(root_of(archive, name))
@@ -241,7 +202,7 @@ def _number(name: str) -> int:
 def open_document(path: Path) -> str:
     """Return the text of an .odt or .odp file."""
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
+        require_unpacked_small(path, archive)
         root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
     return "\n\n".join(filter(str.strip, _blocks(root)))
 

@@ -4,8 +4,10 @@ Dates are in the order year, month, day. Digits are not grouped. What a format w
 """
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 Cell = bool | int | float | str | date | datetime | time | timedelta
@@ -33,11 +35,23 @@ _MOST_DECIMALS = 10
 _EPOCH_YEARS = (1899, 1900, 1904)  # of moments that are only times
 
 
+class _Pattern(NamedTuple):
+    """The look of a number: what stands before and behind it, and its digits."""
+
+    before: str
+    after: str
+    min_digits: int  # before the point
+    num_decimals: int
+    num_optional: int  # decimals that are left out where they are zero
+    is_percent: bool
+
+
 class _Section(NamedTuple):
     """A part of a format, which is for positive numbers, for negative ones, for zero or for texts."""
 
-    codes: str  # with text in the place of literals: \0
-    literals: list[str]
+    codes: str  # in small letters, with \0 in the place of literals
+    pattern: _Pattern | None
+    is_date: bool
     is_elapsed: bool
     is_plain: bool  # has no condition
 
@@ -47,11 +61,11 @@ def shown(value: Cell, code: str, *, is_1904: bool = False) -> str | None:
     if isinstance(value, bool | str):
         return None
     sections = _sections(code)
+    first = sections[0]
     if not all(section.is_plain for section in sections):
         return None
-    first = sections[0]
     if isinstance(value, int | float):
-        if not _is_date(first):
+        if not first.is_date:
             return _number(float(value), sections)
         found = _moment(float(value), first, is_1904=is_1904)
         if found is None:
@@ -60,12 +74,13 @@ def shown(value: Cell, code: str, *, is_1904: bool = False) -> str | None:
     return _date_text(value, first)
 
 
+@lru_cache
 def _sections(code: str) -> list[_Section]:
     sections, codes, literals, is_elapsed, is_plain = list[_Section](), "", list[str](), False, True
     for match in _PART.finditer(f"{code};;"):  # two: a broken code may take one
         kind, text = match.lastgroup, match[match.lastgroup] if match.lastgroup else ""
         if kind == "bracket" and _ELAPSED.fullmatch(text):
-            is_elapsed, codes = True, codes + text.lower()
+            is_elapsed, codes = True, codes + text
         elif kind == "bracket" and text.startswith("$"):  # a currency and a language
             literals.append(text[1:].partition("-")[0])
             codes += "\0"
@@ -75,51 +90,51 @@ def _sections(code: str) -> list[_Section]:
             literals.append(text)
             codes += "\0"
         elif text == ";":
-            sections.append(_Section(codes, literals, is_elapsed, is_plain))
+            pattern = _pattern(codes, literals, dropped="-()" if len(sections) == 1 else "")
+            codes = codes.lower()
+            is_other = any(word in codes for word in ("general", "e+", "e-"))
+            is_date = bool(_DATE_LETTERS & set(codes)) and not is_other
+            sections.append(_Section(codes, pattern, is_date, is_elapsed, is_plain))
             codes, literals, is_elapsed, is_plain = "", [], False, True
         else:
             codes += text
     return sections
 
 
-def _is_date(section: _Section) -> bool:
-    codes = section.codes.lower()
-    return "general" not in codes and "e+" not in codes and "e-" not in codes and bool(_DATE_LETTERS & set(codes))
-
-
-def _number(value: float, sections: list[_Section]) -> str | None:
-    if not abs(value) < _MOST:
-        return None
-    if value < 0 and len(sections) > 1:
-        return _signed(value, sections[1], "-()") or _signed(value, sections[0])
-    return _signed(value, sections[0])
-
-
-def _signed(value: float, section: _Section, dropped: str = "") -> str | None:
-    """Return a number by one section; None for scientific notation, fractions, thousands and unknown signs.
+def _pattern(codes: str, literals: Iterable[str], dropped: str) -> _Pattern | None:
+    """Return the look of a number; None for scientific notation, fractions, thousands and unknown signs.
 
     `dropped` are signs that say that the number is negative.
     """
-    found = _NUMBER.search(section.codes)
+    found = _NUMBER.search(codes)
     if not found:
         return None
-    before, after = section.codes[: found.start()], section.codes[found.end() :]
+    around = codes[: found.start()], codes[found.end() :]
     whole, _, decimals = found[0].partition(".")
-    if _OTHER.search(before + after) or (before + after).count("%") > 1 or len(decimals) > _MOST_DECIMALS:
+    num_percents = sum(part.count("%") for part in around)
+    if any(map(_OTHER.search, around)) or num_percents > 1 or len(decimals) > _MOST_DECIMALS:
         return None
-    digits = Decimal(f"{abs(value):.15g}") * (100 if "%" in before + after else 1)
-    text = f"{digits.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP):f}"
-    for _ in range(len(decimals) - len(decimals.rstrip("#?"))):
+    rest = iter(literals)
+    before, after = ("".join(next(rest) if sign == "\0" else sign for sign in part) for part in around)
+    removed = dict.fromkeys(map(ord, dropped))
+    num_optional = len(decimals) - len(decimals.rstrip("#?"))
+    before, after = before.translate(removed), after.translate(removed)
+    return _Pattern(before, after, whole.count("0"), len(decimals), num_optional, bool(num_percents))
+
+
+def _number(value: float, sections: list[_Section]) -> str | None:
+    patterns = [section.pattern for section in sections[:2]]
+    pattern = patterns[-1 if value < 0 else 0] or patterns[0]
+    if pattern is None or not abs(value) < _MOST:
+        return None
+    digits = Decimal(f"{abs(value):.15g}") * (100 if pattern.is_percent else 1)
+    text = f"{digits.quantize(Decimal(1).scaleb(-pattern.num_decimals), ROUND_HALF_UP):f}"
+    for _ in range(pattern.num_optional):
         text = text.removesuffix("0")
     integer, _, rest = text.partition(".")
-    text = integer.zfill(whole.count("0")) + (f".{rest}" if rest else "")
+    text = integer.zfill(pattern.min_digits) + (f".{rest}" if rest else "")
     sign = "-" if value < 0 and text.strip("0.") else ""
-    literals = iter(section.literals)
-    before, after = (
-        "".join(next(literals) if sign == "\0" else sign for sign in part).translate(dict.fromkeys(map(ord, dropped)))
-        for part in (before, after)
-    )
-    return " ".join(f"{sign}{before.lstrip()}{text}{after}".split())
+    return " ".join(f"{sign}{pattern.before.lstrip()}{text}{pattern.after}".split())
 
 
 def _moment(value: float, section: _Section, *, is_1904: bool) -> datetime | timedelta | None:
@@ -136,7 +151,7 @@ def _moment(value: float, section: _Section, *, is_1904: bool) -> datetime | tim
 
 def _date_text(value: date | datetime | time | timedelta, section: _Section) -> str:
     """Return a date in numbers, with the time if the format shows one; without the date of a value that has none."""
-    codes = section.codes.lower()
+    codes = section.codes
     has_time = bool(_UNITS & set(codes))
     has_date = bool(_DATE_LETTERS.difference("mhs") & set(codes)) or not has_time or "mmm" in codes
     if isinstance(value, datetime) and has_time and not has_date and value.year in _EPOCH_YEARS:

@@ -9,7 +9,8 @@ from xml.etree import ElementTree as ET
 from headstart.chat.files import number_format
 from headstart.chat.files.office_formula import in_one_line, local_name
 
-LARGEST_PICTURE = 50_000_000  # bytes
+LARGEST_PART = 12_000_000  # bytes of markup
+_LARGEST_PICTURE = 50_000_000  # bytes
 ReadPicture = Callable[
     [bytes], str
 ]  # from the content of a picture file to its text; empty if there is none, or no new
@@ -31,7 +32,7 @@ def related(archive: zipfile.ZipFile, name: str) -> dict[str, OfficePart]:
     """Return the parts that a part refers to, by id."""
     folder, file = posixpath.split(name)
     try:
-        root = ET.fromstring(archive.read(f"{folder}/_rels/{file}.rels"))  # noqa: S314 - expat bounds entities
+        root = _parsed(archive, f"{folder}/_rels/{file}.rels")
     except KeyError:
         return {}
     return {
@@ -43,32 +44,39 @@ def related(archive: zipfile.ZipFile, name: str) -> dict[str, OfficePart]:
     }
 
 
-def shown_texts(archive: zipfile.ZipFile, parts: Iterable[OfficePart], read_picture: ReadPicture) -> Iterator[str]:
-    """Yield the texts of diagrams, charts and pictures."""
-    names = set(archive.namelist())
-    for kind, name in parts:
-        if name not in names:  # it is elsewhere
-            continue
+def _parsed(archive: zipfile.ZipFile, name: str) -> ET.Element:
+    if archive.getinfo(name).file_size > LARGEST_PART:
+        raise ValueError
+    return ET.fromstring(archive.read(name))  # noqa: S314 - expat bounds entities
+
+
+def shown_texts(
+    archive: zipfile.ZipFile, parts: Iterable[OfficePart], read_picture: ReadPicture, *, has_values: bool = True
+) -> Iterator[str]:
+    """Yield the texts of diagrams, charts and pictures; of charts without `has_values` only the titles."""
+    for kind, name in small(archive, parts):
         if kind == "diagramData":
             yield from paragraphs(root_of(archive, name))
         elif kind in ("chart", "chartEx"):
-            yield from _chart(root_of(archive, name))
+            root = root_of(archive, name)
+            yield from paragraphs(root)
+            yield from _values(root) if has_values else ()
         elif kind == "image":
-            yield picture_text(archive, name, read_picture)
+            yield read_picture(archive.read(name))
 
 
-def picture_text(archive: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> str:
-    """Return the text of a picture in an archive; empty if it is too large or not there."""
-    try:
-        is_small = archive.getinfo(name).file_size <= LARGEST_PICTURE
-    except KeyError:
-        return ""
-    return read_picture(archive.read(name)) if is_small else ""
+def small(archive: zipfile.ZipFile, parts: Iterable[OfficePart]) -> Iterator[OfficePart]:
+    """Yield the parts that are in the file, and no larger than one can be."""
+    sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+    for part in parts:
+        largest = _LARGEST_PICTURE if part.kind == "image" else LARGEST_PART
+        if sizes.get(part.name, largest + 1) <= largest:
+            yield part
 
 
 def root_of(archive: zipfile.ZipFile, name: str) -> ET.Element:
     """Return the markup of a part, each thing in one of its forms only."""
-    root = ET.fromstring(archive.read(name))  # noqa: S314 - expat bounds entities
+    root = _parsed(archive, name)
     keep_one_form(root)
     return root
 
@@ -104,9 +112,8 @@ def _run(element: ET.Element) -> str:
             return in_one_line(element)
 
 
-def _chart(root: ET.Element) -> Iterator[str]:
-    """Yield the titles of a chart, and its series, such as `Rain: May = 31 mm; June = 12 mm`."""
-    yield from paragraphs(root)
+def _values(root: ET.Element) -> Iterator[str]:
+    """Yield the series of a chart, such as `Rain: May = 31 mm; June = 12 mm`."""
     is_1904 = any(each.get("val", "1") in ("1", "true") for each in root.iterfind("{*}date1904"))
     for series in root.iterfind(".//{*}ser"):
         name = "".join(each.text or "" for each in series.iterfind("{*}tx//{*}v"))
