@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from functools import partial
 from mailbox import mbox
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 
 from headstart.chat.files import html_text
-from headstart.chat.files.office_formula import local_name
 from headstart.chat.files.office_parts import (
     OfficePart,
     ReadPicture,
@@ -66,8 +66,13 @@ def unreadable(path: Path, error: OSError) -> AttachmentError:
     )
 
 
-def read(path: Path, convert: Callable[[Path], str]) -> str:
-    """Return the text of a document by one of the functions below. Raises AttachmentError."""
+def without_text(path: Path) -> AttachmentError:
+    """Return the error of a document that has no text."""
+    return AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+
+
+def read(path: Path, convert: Callable[[Path], str], refusal: Callable[[Path], AttachmentError] = without_text) -> str:
+    """Return the text of a document by one of the functions below. Raises AttachmentError, or `refusal` for none."""
     require_small(path)
     try:
         text = convert(path)
@@ -78,7 +83,7 @@ def read(path: Path, convert: Callable[[Path], str]) -> str:
             path=path.name,
         ) from None
     if not text.strip():
-        raise AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+        raise refusal(path)
     return text.strip("\n")
 
 
@@ -107,8 +112,8 @@ def _decoded(content: bytes) -> str:
     raise ValueError
 
 
-def book(path: Path) -> str:
-    """Return the text of an .epub file, chapter by chapter."""
+def book(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of an .epub file and of its pictures, chapter by chapter."""
     with zipfile.ZipFile(path) as archive:
         require_unpacked_small(path, archive)
         chapters = list(_chapters(archive))
@@ -117,7 +122,15 @@ def book(path: Path) -> str:
                 "{path} is protected against copying, so it cannot be read; attach a copy without protection.",
                 path=path.name,
             )
-        texts = [html_text.to_markdown(_decoded(archive.read(name))) for name in chapters]
+
+        def picture_text(folder: str, address: str) -> str:
+            part = OfficePart("image", posixpath.normpath(posixpath.join(folder, unquote(address))))
+            return "".join(shown_texts(archive, [part], read_picture))
+
+        texts = [
+            html_text.to_markdown(_decoded(archive.read(name)), partial(picture_text, posixpath.dirname(name)))
+            for name in chapters
+        ]
     return "\n\n".join(filter(None, texts))
 
 
@@ -197,51 +210,6 @@ def _slides_in_order(archive: zipfile.ZipFile) -> list[str]:
 
 def _number(name: str) -> int:
     return int("".join(filter(str.isdigit, name)))
-
-
-def open_document(path: Path) -> str:
-    """Return the text of an .odt or .odp file."""
-    with zipfile.ZipFile(path) as archive:
-        require_unpacked_small(path, archive)
-        root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
-    return "\n\n".join(filter(str.strip, _blocks(root)))
-
-
-def _blocks(element: ET.Element) -> Iterator[str]:
-    """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
-    for child in element:
-        match local_name(child):
-            case "h":
-                level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
-                yield f"{'#' * min(int(level), 6)} {_inline(child)}"
-            case "p":
-                yield _inline(child)
-            case "table-row":
-                yield " | ".join(" ".join(_blocks(cell)) for cell in child)
-            case "tracked-changes":
-                pass
-            case _:
-                yield from _blocks(child)
-
-
-def _inline(element: ET.Element) -> str:
-    parts = [element.text or ""]
-    for child in element:
-        match local_name(child):
-            case "tab" | "s":
-                parts.append(" ")
-            case "line-break":
-                parts.append("\n")
-            case "note":
-                parts.append(f" [{' '.join(_blocks(child))}]")
-            case "frame":
-                parts.append(" ".join(_blocks(child)))
-            case "annotation":
-                pass
-            case _:
-                parts.append(_inline(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
 
 
 def rich_text(path: Path) -> str:

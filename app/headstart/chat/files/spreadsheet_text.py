@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -22,9 +23,9 @@ from headstart.chat.files.office_parts import (
     shown_texts,
     small,
 )  # fmt: skip
+from headstart.chat.files.open_document_text import CONTENT, OpenBlocks
 
 _WORKBOOK = "xl/workbook.xml"
-_OPEN = "content.xml"  # of OpenDocument
 _FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 _STYLED = re.compile(rb'<(?:\w+:)?c (?=[^>]*?\br="([A-Z]{1,3})(\d{1,7})")[^>]*?\bs="(\d+)"')
 _ERROR = re.compile(
@@ -76,8 +77,8 @@ def spreadsheet(path: Path, read_picture: ReadPicture = no_picture) -> str:
                     markup = archive.read(parts[name])
                     _show_formats(sheets[name], markup, codes, is_1904=is_1904)
                     num_formulas += len(_FORMULA_WITHOUT_VALUE.findall(markup))
-            elif _OPEN in archive.namelist():
-                _show_displayed(archive, sheets)
+            elif CONTENT in archive.namelist():
+                beside = _read_open(archive, sheets, read_picture)
     return "\n\n".join(_texts(sheets, beside, num_formulas))
 
 
@@ -166,24 +167,53 @@ def _comments(root: ET.Element) -> Iterator[str]:
             yield f"[{comment.get('ref')}: {text}]"
 
 
-def _show_displayed(archive: zipfile.ZipFile, sheets: dict[str, _Sheet]) -> None:
-    """Show the numbers of an .ods file with as many digits as it displays, and percent and currencies."""
-    sheet, row = None, 0
-    with archive.open(_OPEN) as file:
+def _read_open(archive: zipfile.ZipFile, sheets: dict[str, _Sheet], read_picture: ReadPicture) -> dict[str, list[str]]:
+    """Show the numbers of an .ods file with as many digits as it displays, and percent and currencies.
+
+    Return the comments on each sheet, and what stands in its drawings.
+    """
+    beside, blocks = defaultdict[str, list[str]](list), OpenBlocks(archive, read_picture)
+    name, row = "", 0
+    with archive.open(CONTENT) as file:
         for event, element in ET.iterparse(file, ("start", "end")):  # noqa: S314 - expat bounds entities
             kind = local_name(element)
             if kind == "table" and event == "start":
-                sheet, row = sheets.get(_value(element, "name")), 0
+                name, row = _value(element, "name"), 0
+            elif kind == "shapes" and event == "end":
+                beside[name] += blocks.within(element)
             elif kind == "table-row" and event == "end":
-                count, column = _repeated(element, "rows"), 0
-                for cell in element:
-                    width = _repeated(cell, "columns")
-                    if sheet and (text := _displayed(cell)):
-                        for place in range(min(count, len(sheet.rows)) * min(width, len(sheet.rows[0]))):
-                            sheet.show(row + place // width, column + place % width, text)
-                    column += width
-                row += count
+                for column, cell in _cells(element):
+                    if name in sheets:
+                        _show_displayed(sheets[name], row, column, cell, _repeated(element, "rows"))
+                    for each in cell:
+                        if local_name(each) == "annotation":
+                            beside[name].append(f"[{_letters(column)}{row + 1}: {' '.join(blocks.within(each))}]")
+                        elif local_name(each) != "p":
+                            beside[name] += blocks.within([each])
+                row += _repeated(element, "rows")
                 element.clear()
+    return beside
+
+
+def _cells(row: ET.Element) -> Iterator[tuple[int, ET.Element]]:
+    """Yield the cells of a row, each with its column."""
+    column = 0
+    for cell in row:
+        yield column, cell
+        column += _repeated(cell, "columns")
+
+
+def _show_displayed(sheet: _Sheet, row: int, column: int, cell: ET.Element, num_rows: int) -> None:
+    text = _displayed(cell)
+    if text and sheet.rows:
+        width = _repeated(cell, "columns")
+        for place in range(min(num_rows, len(sheet.rows)) * min(width, len(sheet.rows[0]))):
+            sheet.show(row + place // width, column + place % width, text)
+
+
+def _letters(column: int) -> str:
+    """Return the name of a column, such as AB."""
+    return (_letters(column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
 
 
 def _repeated(element: ET.Element, unit: str) -> int:
