@@ -10,15 +10,25 @@ from headstart.chat.files.document_text import require_unpacked_small
 from headstart.chat.files.office_formula import local_name
 from headstart.chat.files.office_parts import OfficePart, ReadPicture, no_picture, root_of, shown_texts
 
-CONTENT = "content.xml"
+CONTENT, _STYLES = "content.xml", "styles.xml"
 
 
 def open_document(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return the text of an .odt or .odp file, and of its pictures."""
     with zipfile.ZipFile(path) as archive:
         require_unpacked_small(path, archive)
-        blocks = OpenBlocks(archive, read_picture).within(root_of(archive, CONTENT))
-        return "\n\n".join(filter(None, map(str.strip, blocks)))
+        blocks = OpenBlocks(archive, read_picture)
+        head, foot = (list(_margin(archive, blocks, kind)) for kind in ("header", "footer"))
+        texts = (*head, *blocks.within(root_of(archive, CONTENT)), *foot)
+        return "\n\n".join(filter(None, map(str.strip, texts)))
+
+
+def _margin(archive: zipfile.ZipFile, blocks: "OpenBlocks", kind: str) -> Iterator[str]:
+    """Yield what stands at the head or the foot of pages, each text once; not the number of the page alone."""
+    if _STYLES in archive.namelist():
+        pages = root_of(archive, _STYLES).iterfind(".//{*}master-page")
+        texts = (text for page in pages for text in blocks.within(page.iterfind(f"{{*}}{kind}")))
+        yield from (text for text in dict.fromkeys(texts) if any(map(str.isalpha, text)))
 
 
 class OpenBlocks:

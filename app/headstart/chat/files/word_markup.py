@@ -1,4 +1,4 @@
-"""The parts of Word documents that mammoth leaves out, as text: formulas, fields, text boxes, diagrams, pictures."""
+"""The parts of Word documents that mammoth leaves out, as text: formulas, fields, margins, text boxes and pictures."""
 
 import io
 import re
@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from headstart.chat.files.office_formula import in_one_line, local_name
-from headstart.chat.files.office_parts import ReadPicture, keep_one_form, related, shown_texts
+from headstart.chat.files.office_parts import ReadPicture, keep_one_form, related, shown_texts, small
 
 _PARTS = re.compile(r"word/(?:document\d*|footnotes|endnotes)\.xml")
 _FORMULA = re.compile(rb"<m:oMath\b[^>]*>.*?</m:oMath>", re.DOTALL)
@@ -18,7 +18,8 @@ _AROUND_TEXT = re.compile(
     rb"</?w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b[^>]*>|<w:(rt|rubyPr)\b[^>/]*>.*?</w:\1>", re.DOTALL
 )
 _DRAWINGS = ("drawing", "pict", "object")
-_DRAWN = re.compile(rb"<(?:\w+:)?(?:drawing|pict|object)\b")
+_DRAWN = re.compile(rb"<(?:\w+:)?(?:drawing|pict|object|headerReference|footerReference)\b")
+_LETTER = re.compile(r"[^\W\d_]")
 _LINK = re.compile("/relationships}")
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _FORMS, _FALLBACK = f"{_COMPATIBLE}AlternateContent", f"{_COMPATIBLE}Fallback"
@@ -35,7 +36,9 @@ def readable(document: zipfile.ZipFile, read_picture: ReadPicture) -> io.BytesIO
             if _PARTS.fullmatch(name):
                 content = _plain(content)
                 if _DRAWN.search(content):
-                    content = _with_boxes(content, document, name, read_picture)
+                    root = _with_boxes(content, document, name, read_picture)
+                    _add_margins(root, document, name, read_picture)
+                    content = ET.tostring(root)
             archive.writestr(name, content)
     copy.seek(0)
     return copy
@@ -54,7 +57,7 @@ def _with_lines(content: bytes) -> bytes:
     return _AROUND_FORMULA.sub(b"", _FORMULA.sub(lambda _: next(texts), content))
 
 
-def _with_boxes(content: bytes, document: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> bytes:
+def _with_boxes(content: bytes, document: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> ET.Element:
     """Put the text boxes of each drawing behind its run, and in boxes of their own what diagrams and pictures say."""
     root = ET.fromstring(content)  # noqa: S314
     keep_one_form(root)
@@ -75,7 +78,34 @@ def _with_boxes(content: bytes, document: zipfile.ZipFile, name: str, read_pictu
             behind = ET.Element(f"{_namespace(root)}pict")
             behind.extend(boxes)
             parents[drawing].append(behind)
-    return ET.tostring(root)
+    return root
+
+
+def _add_margins(root: ET.Element, document: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> None:
+    """Put what stands at the head of pages before the text, and what stands at their foot behind it, each once."""
+    parts, body, seen = related(document, name), root.find("{*}body"), set[str]()
+    margins = dict[str, list[ET.Element]](headerReference=[], footerReference=[])
+    for reference in [each for section in root.iter(f"{_namespace(root)}sectPr") for each in _references(section)]:
+        links = (value for key, value in reference.items() if _LINK.search(key))
+        for part in small(document, (parts[link] for link in links if link in parts)):
+            margin = _with_boxes(_plain(document.read(part.name)), document, part.name, read_picture)
+            text = "".join(each.text or "" for each in margin.iter(f"{_namespace(root)}t"))
+            if text not in seen and _LETTER.search(text):  # more than the number of the page
+                margins[local_name(reference)] += margin
+            seen.add(text)
+    for each in [each for blocks in margins.values() for block in blocks for each in block.iter()]:
+        each.attrib = {key: value for key, value in each.items() if not _LINK.search(key)}  # they are another part's
+    if body is not None:
+        body[:] = [*margins["headerReference"], *body, *margins["footerReference"]]
+
+
+def _references(section: ET.Element) -> Iterator[ET.Element]:
+    """Yield the heads and feet of pages of a section; one of the first page counts only if the section has it."""
+    has_first = any(local_name(each) == "titlePg" for each in section)
+    for each in section:
+        is_shown = has_first or each.get(f"{_namespace(section)}type") != "first"
+        if is_shown and local_name(each) in ("headerReference", "footerReference"):
+            yield each
 
 
 def _inside(drawing: ET.Element) -> Iterator[ET.Element]:
