@@ -2,9 +2,12 @@
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from headstart.chat.files import attachments, pictures
@@ -21,8 +24,9 @@ from tests.chat.files.office_files import (
     word_paragraph,
 )  # fmt: skip
 from tests.chat.files.test_attachments import BOOK
-from tests.chat.files.test_office_drawings import SPACES, drawing, forms, shape
+from tests.chat.files.test_office_drawings import CHART, SPACES, drawing, forms, shape
 from tests.chat.files.test_pictures import INK, recognize
+from tests.junk import fuzz, scarred
 
 Files = Mapping[str, str | bytes]
 
@@ -213,3 +217,22 @@ def test_text_that_names_a_picture_elsewhere_reaches_no_network(tmp_path: Path) 
     path = packed(tmp_path / "a.docx", word_files(seen("One", '<w:drawing><a:blip r:link="r1"/></w:drawing>'),
                   {"r1": ("image", "http://127.0.0.1:9/a.png")}, {}))  # fmt: skip
     assert attachments.attach(path, recognize=recognize).text == "One"
+
+
+@fuzz("pictures", 300)
+@pytest.mark.filterwarnings("ignore")  # Pillow's, of odd files
+@given(st.one_of(*(scarred(content(kind=kind)) for kind in ("PNG", "JPEG", "GIF", "TIFF", "BMP", "WEBP"))))
+def test_any_damaged_picture_is_read_or_passed_over(tmp_path: Path, damaged: bytes) -> None:
+    pictures.EmbeddedPictures(tmp_path / "gone", lambda picture: picture.mode).read(damaged)
+
+
+@fuzz("drawings", 200)
+@given(scarred(b"".join([CHART.encode(), b"<!-- -->", *(f"<a>{each[0]}</a>".encode() for each in BODIES)])))
+def test_any_damaged_drawing_is_read_or_refused(tmp_path: Path, damaged: bytes) -> None:
+    chart, _, body = damaged.partition(b"<!-- -->")
+    body = body.replace(b"<a>", b"").replace(b"</a>", b"")
+    files = dict(word_files("BODY", {**IMAGES, "r9": ("chart", "chart.xml")}, MEDIA))
+    files["word/document.xml"] = str(files["word/document.xml"]).encode().replace(b"BODY", body)
+    path = packed(tmp_path / "a.docx", {**files, "word/chart.xml": chart})
+    with suppress(AttachmentError):
+        attachments.attach(path, recognize=recognize)

@@ -1,13 +1,17 @@
 """Spreadsheets as a person sees them: formats, errors, comments, text boxes and charts."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from headstart.chat.files.attachments import DocumentKind, attach, document
+from headstart.errors import AttachmentError
 from tests.chat.files.office_files import DRAWING, LINKS, WORKBOOK, packed, paragraph, relations
 from tests.chat.files.test_office_drawings import CHART, DIAGRAM
+from tests.junk import fuzz, scarred
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 CODES = {164: "0.0%", 165: "#,##0.00\\ [$€-407]", 166: "dd\\.mm\\.yyyy", 167: "ggge", 168: "# ?/?", 169: "[h]:mm"}
@@ -118,6 +122,19 @@ def test_sheet_that_is_a_chart_is_read(tmp_path: Path) -> None:
     assert attach(path).text == "# Stock\n\nPart | Count\nPaddle | 31 | 0.3\n\n# Plot\n\nFees rise"
 
 
+def open_spreadsheet(path: Path, rows: str) -> Path:
+    prefix = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = f'xmlns:office="{prefix}:office:1.0" xmlns:table="{prefix}:table:1.0" xmlns:text="{prefix}:text:1.0"'
+    sheet = f'<table:table table:name="Stock">{rows}</table:table>'
+    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
+    files = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "content.xml": f"<office:document-content {spaces}>{body}</office:document-content>",
+        "META-INF/manifest.xml": f'<m:manifest xmlns:m="{prefix}:manifest:1.0"/>',
+    }
+    return packed(path, files)
+
+
 def _open_cell(kind: str, value: str, text: str, more: str = "") -> str:
     given = f'office:date-value="{value}"' if kind == "date" else f'office:value="{value}"'
     return f'<table:table-cell office:value-type="{kind}" {given} {more}><text:p>{text}</text:p></table:table-cell>'
@@ -140,17 +157,30 @@ OPEN_CELLS = [
 def test_cell_of_an_open_document_is_read_as_it_is_shown(tmp_path: Path, markup: str, text: str) -> None:
     blank = '<table:table-cell table:number-columns-repeated="2"/>'
     empty = f'<table:table-row table:number-rows-repeated="3">{blank}</table:table-row>'
-    cells = f"{blank}{markup}{_open_cell('float', '7', '7')}"
-    row = f"<table:table-row>{cells}</table:table-row>"
-    prefix = "urn:oasis:names:tc:opendocument:xmlns"
-    spaces = f'xmlns:office="{prefix}:office:1.0" xmlns:table="{prefix}:table:1.0" xmlns:text="{prefix}:text:1.0"'
-    sheet = f'<table:table table:name="Stock">{empty}{row}{row}</table:table>'
-    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
-    files = {
-        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
-        "content.xml": f"<office:document-content {spaces}>{body}</office:document-content>",
-        "META-INF/manifest.xml": f'<m:manifest xmlns:m="{prefix}:manifest:1.0"/>',
-    }
-    path = packed(tmp_path / "a.ods", files)
+    row = f"<table:table-row>{blank}{markup}{_open_cell('float', '7', '7')}</table:table-row>"
+    path = open_spreadsheet(tmp_path / "a.ods", f"{empty}{row}{row}")
     assert document(path) is DocumentKind.SPREADSHEET
     assert attach(path).text == f"# Stock\n\n{text} | 7\n{text} | 7"
+
+
+PARTS = [STYLES, COMMENTS, SHAPES, f'<row r="1">{cell("A1", 0.25, 9)}<c r="B1" t="e"><v>#N/A</v></c></row>']
+
+
+@fuzz("parts of spreadsheets", 200)
+@given(scarred("\0".join(PARTS).encode()))
+def test_any_damaged_spreadsheet_is_read_or_refused(tmp_path: Path, damaged: bytes) -> None:
+    styles, comments, shapes, row, *_ = *(part.decode(errors="replace") for part in damaged.split(b"\0")), *"    "
+    parts = {"xl/styles.xml": styles, "xl/comments1.xml": comments, "xl/drawings/drawing1.xml": shapes}
+    with suppress(AttachmentError):
+        attach(workbook(tmp_path / "a.xlsx", row, {**BESIDE, **parts}))
+
+
+@fuzz("OpenDocument spreadsheets")
+@given(scarred("".join(markup for markup, _ in OPEN_CELLS).encode()))
+def test_any_damaged_open_spreadsheet_is_read_or_refused(tmp_path: Path, damaged: bytes) -> None:
+    with suppress(AttachmentError):
+        attach(
+            open_spreadsheet(
+                tmp_path / "a.ods", f"<table:table-row>{damaged.decode(errors='replace')}</table:table-row>"
+            )
+        )

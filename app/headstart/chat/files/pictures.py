@@ -3,6 +3,7 @@
 import hashlib
 import io
 import re
+import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -153,7 +154,7 @@ def _embedded(content: bytes) -> "Image | None":
             if min(file.size) < _MIN_SIDE or file.width * file.height > MAX_PIXELS:
                 return None
             return flat(ImageOps.exif_transpose(file))
-    except (*document_text.DAMAGE, SyntaxError, Image.DecompressionBombError):
+    except (*document_text.DAMAGE, SyntaxError, struct.error, Image.DecompressionBombError):
         return None
 
 
