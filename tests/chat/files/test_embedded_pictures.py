@@ -15,6 +15,7 @@ from headstart.chat.folders import folder_files
 from headstart.errors import AttachmentError, ModelMissingError
 from tests.chat.files.office_files import (
     RELATIONS,
+    SHEET_XML,
     SLIDES,
     TYPES,
     WORKBOOK,
@@ -101,6 +102,16 @@ SHEET = {
     "xl/drawings/_rels/drawing1.xml.rels": relations(r1=("image", "../media/a.png")),
     "xl/media/a.png": WIDE,
 }
+IN_CELL = {
+    **WORKBOOK,
+    "xl/_rels/workbook.xml.rels": relations(
+        rId1=("worksheet", "worksheets/sheet1.xml"), r2=("richValueRel", "richData/richValueRel.xml")
+    ),
+    "xl/worksheets/sheet1.xml": SHEET_XML.replace("</row>\n</", '<c r="D2" t="e" vm="1"><v>#VALUE!</v></c></row></'),
+    "xl/richData/richValueRel.xml": "<r/>",
+    "xl/richData/_rels/richValueRel.xml.rels": relations(r1=("image", "../media/a.png")),
+    "xl/media/a.png": WIDE,
+}
 TEXT, DRAW, TABLE, OFFICE = (
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{kind}:1.0"'
     for name, kind in [("text", "text"), ("draw", "drawing"), ("table", "table"), ("office", "office")]
@@ -149,6 +160,7 @@ DOCUMENTS = [
      "# Slide 1: Launch\n\nIn May\nwalrus wide\n\n# Slide 2: Risks\n\nwalrus tall\nSmile"),
     ("logo.pptx", slides("a.png", "a.png"), "# Slide 1: Launch\n\nIn May\nwalrus wide\n\n# Slide 2: Risks\n\nSmile"),
     ("a.xlsx", SHEET, "# Stock\n\nPart | Count\nPaddle | 31 | 0.3\n\nwalrus wide"),
+    ("cell.xlsx", IN_CELL, "# Stock\n\nPart | Count\nPaddle | 31 | 0.3\n\nwalrus wide"),
     ("a.odt", OPEN, "Scan\n[A bill]\n\nwalrus wide\n\nRain\n\na over b"),
     ("a.ods", OPEN_SHEET, "# Stock\n\nGate\n\nwalrus wide\n[AB1: Late]\nwalrus tall"),
     ("a.epub", ILLUSTRATED, "Look[here]\nwalrus wide\nnow\n\n| x walrus tall | y |\n| --- | --- |\n\nThe end."),

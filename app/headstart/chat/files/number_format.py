@@ -1,6 +1,7 @@
 """Numbers and dates as their formats in a spreadsheet show them; a format of another kind gives None.
 
-Dates are in the order year, month, day. Digits are not grouped. What a format would hide, such as a sign, stays.
+Dates are in the order year, month, day. Digits are not grouped. What a format would hide stays: a sign, and
+decimals that are more than a twentieth of the number.
 """
 
 import re
@@ -32,6 +33,8 @@ _OTHER = re.compile(r"[#0?/@.,A-Za-z]")  # beside the digits of a number
 _DECIMALS = re.compile(r"s\.(0{1,6})")  # of seconds
 _MOST = 1e15  # from here on, not every digit is known
 _MOST_DECIMALS = 10
+_MOST_ROUNDING = Decimal("0.05")  # share of a number that a format may take or give: 0.6 is not 1
+_LEAST = Decimal("1e-9")  # less is nothing, which was not computed exactly
 _EPOCH_YEARS = (1899, 1900, 1904)  # of moments that are only times
 
 
@@ -128,7 +131,9 @@ def _number(value: float, sections: list[_Section]) -> str | None:
     if pattern is None or not abs(value) < _MOST:
         return None
     digits = Decimal(f"{abs(value):.15g}") * (100 if pattern.is_percent else 1)
-    text = f"{digits.quantize(Decimal(1).scaleb(-pattern.num_decimals), ROUND_HALF_UP):f}"
+    rounded = digits.quantize(Decimal(1).scaleb(-pattern.num_decimals), ROUND_HALF_UP)
+    is_far = abs(rounded - digits) > digits * _MOST_ROUNDING and digits > _LEAST
+    text = f"{digits.normalize() if is_far else rounded:f}"
     for _ in range(pattern.num_optional):
         text = text.removesuffix("0")
     integer, _, rest = text.partition(".")

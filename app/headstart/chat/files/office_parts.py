@@ -53,14 +53,13 @@ def _parsed(archive: zipfile.ZipFile, name: str) -> ET.Element:
 def shown_texts(
     archive: zipfile.ZipFile, parts: Iterable[OfficePart], read_picture: ReadPicture, *, has_values: bool = True
 ) -> Iterator[str]:
-    """Yield the texts of diagrams, charts and pictures; of charts without `has_values` only the titles."""
+    """Yield the text of each diagram, chart and picture; of charts without `has_values` only the titles."""
     for kind, name in small(archive, parts):
         if kind == "diagramData":
-            yield from paragraphs(root_of(archive, name))
+            yield "\n".join(paragraphs(root_of(archive, name)))
         elif kind in ("chart", "chartEx"):
             root = root_of(archive, name)
-            yield from paragraphs(root)
-            yield from _values(root) if has_values else ()
+            yield "\n".join([*paragraphs(root), *(_values(root) if has_values else ())])
         elif kind == "image":
             yield read_picture(archive.read(name))
 

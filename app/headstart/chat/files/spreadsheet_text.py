@@ -27,10 +27,10 @@ from headstart.chat.files.open_document_text import CONTENT, OpenBlocks
 
 _WORKBOOK = "xl/workbook.xml"
 _FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
-_STYLED = re.compile(rb'<(?:\w+:)?c (?=[^>]*?\br="([A-Z]{1,3})(\d{1,7})")[^>]*?\bs="(\d+)"')
-_ERROR = re.compile(
-    rb'<(?:\w+:)?c (?=[^>]*?\br="([A-Z]{1,3})(\d{1,7})")[^>]*?\bt="e"[^>]*>(?:<(?:\w+:)?f\b[^>]*(?:/>|>[^<]*</[^>]*>))?'
-    rb"<(?:\w+:)?v>([^<]+)<"
+_PLACE = rb'<(?:\w+:)?c (?=[^>]*?\br="([A-Z]{1,3})(\d{1,7})")'
+_STYLED = re.compile(_PLACE + rb'[^>]*?\bs="(\d+)"')
+_ERROR = re.compile(  # not that of a picture, which other programs show
+    _PLACE + rb'(?![^>]*? vm=)[^>]*?\bt="e"[^>]*>(?:<(?:\w+:)?f\b[^>]*(?:/>|>[^<]*</[^>]*>))?<(?:\w+:)?v>([^<]+)<'
 )
 _MOST_DECIMALS = 10
 
@@ -65,13 +65,14 @@ def spreadsheet(path: Path, read_picture: ReadPicture = no_picture) -> str:
             sheets = {name: _Sheet(sheet.start or (0, 0), sheet.to_python()) for name, sheet in found.items()}
     except CalamineError as error:
         raise ValueError from error
-    beside, num_formulas = dict[str, list[str]](), 0
+    beside, in_cells, num_formulas = dict[str, list[str]](), list[str](), 0
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if _WORKBOOK in archive.namelist():
                 book_root = root_of(archive, _WORKBOOK)
                 parts = _parts(archive, book_root)
                 beside = {name: list(_beside(archive, part, read_picture)) for name, part in parts.items()}
+                in_cells += _pictures_in_cells(archive, read_picture)
                 codes, is_1904 = _codes(archive), _counts_from_1904(book_root)
                 for name in sheets.keys() & parts.keys():
                     markup = archive.read(parts[name])
@@ -79,7 +80,7 @@ def spreadsheet(path: Path, read_picture: ReadPicture = no_picture) -> str:
                     num_formulas += len(_FORMULA_WITHOUT_VALUE.findall(markup))
             elif CONTENT in archive.namelist():
                 beside = _read_open(archive, sheets, read_picture)
-    return "\n\n".join(_texts(sheets, beside, num_formulas))
+    return "\n\n".join([*_texts(sheets, beside, num_formulas), *filter(None, in_cells)])
 
 
 def _texts(sheets: dict[str, _Sheet], beside: dict[str, list[str]], num_formulas: int) -> Iterator[str]:
@@ -106,6 +107,13 @@ def _parts(archive: zipfile.ZipFile, book_root: ET.Element) -> dict[str, str]:
         if key in links and links[key].name in archive.namelist():
             found[sheet.get("name", "")] = links[key].name
     return found
+
+
+def _pictures_in_cells(archive: zipfile.ZipFile, read_picture: ReadPicture) -> Iterator[str]:
+    """Yield the texts of pictures that are values of cells; for old programs, the cells hold an error."""
+    for part in related(archive, _WORKBOOK).values():
+        if part.kind == "richValueRel":
+            yield from shown_texts(archive, related(archive, part.name).values(), read_picture)
 
 
 def _counts_from_1904(book_root: ET.Element) -> bool:
