@@ -1,6 +1,9 @@
 """Pictures of text within office files and books, as a stand-in for the model reads them."""
 
+import base64
 import io
+import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -173,6 +176,46 @@ def test_pictures_of_a_document_are_read_where_they_are(tmp_path: Path, name: st
     assert attachments.attach(path, recognize=recognize).text == text
     assert "".join(piece.text for piece in folder_files.pieces(path, recognize=recognize)) == text
     assert "walrus" not in attachments.attach(path).text
+
+
+DATA = base64.b64encode(WIDE).decode()
+MAIL = f"""Subject: Bill
+MIME-Version: 1.0
+Content-Type: multipart/related; boundary=z
+
+--z
+Content-Type: text/html
+
+<p>See <img src="cid:bill@x"> and <img src="https://x.org/b.png"><img src="https://x.org/c.png"></p>
+--z
+Content-Type: image/png
+Content-ID: <bill@x>
+Content-Transfer-Encoding: base64
+
+{DATA}
+--z
+Content-Type: image/jpeg
+Content-Location: https://x.org/b.png
+Content-Transfer-Encoding: base64
+
+{base64.b64encode(TALL).decode()}
+--z--
+"""
+PLOT = {"output_type": "display_data", "data": {"image/png": [DATA[:40] + "\n", DATA[40:]], "text/plain": "<Figure>"}}
+NOTEBOOK = {"cells": [{"cell_type": "code", "source": "plot()", "outputs": [PLOT]}]}
+PLAIN = MAIL.replace("text/html", "text/plain").replace('<img src="cid:bill@x">', "[cid:bill@x]")
+TEXTS = [
+    ("a.eml", MAIL, "# Bill\n\n\nSee\nwalrus wide\nand\nwalrus tall"),
+    ("plain.eml", re.sub(r"</?p>| and <.*", "", PLAIN), "# Bill\n\n\nSee [cid:bill@x]\n\nwalrus wide"),
+    ("a.ipynb", json.dumps(NOTEBOOK), "```python\nplot()\n```\n\n```\n<Figure>\n```\n\nwalrus wide"),
+    ("a.html", f'See<img src="data:image/png;base64,{DATA}"><img src="data:image/png;base64,A">', "See\nwalrus wide"),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "text"), TEXTS, ids=[each[0] for each in TEXTS])
+def test_pictures_within_a_text_are_read_where_they_are(tmp_path: Path, name: str, source: str, text: str) -> None:
+    (tmp_path / name).write_text(source, encoding="utf-8")
+    assert attachments.attach(tmp_path / name, recognize=recognize).text == text
 
 
 @pytest.mark.parametrize("name", OTHERS)

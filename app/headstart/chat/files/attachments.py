@@ -48,16 +48,14 @@ class DocumentKind(Enum):
 
 
 _PAGES = (".html", ".htm", ".xhtml")
-_ILLUSTRATED: dict[DocumentKind, Callable[[Path, ReadPicture], str]] = {
+_READERS: dict[DocumentKind, Callable[[Path, ReadPicture], str]] = {
     DocumentKind.WORD: document_text.word,
     DocumentKind.BOOK: document_text.book,
+    DocumentKind.NOTEBOOK: document_text.notebook,
+    DocumentKind.PAGE: document_text.page,
     DocumentKind.SPREADSHEET: spreadsheet_text.spreadsheet,
     DocumentKind.SLIDES: document_text.slides,
     DocumentKind.OPEN: open_document_text.open_document,
-}
-_READERS: dict[DocumentKind, Callable[[Path], str]] = {
-    DocumentKind.NOTEBOOK: document_text.notebook,
-    DocumentKind.PAGE: document_text.page,
     DocumentKind.RICH: document_text.rich_text,
     DocumentKind.MAIL: document_text.mail,
     DocumentKind.MAILBOX: document_text.mailbox,
@@ -87,7 +85,7 @@ _BY_MEMBER = {
     "ppt/presentation.xml": DocumentKind.SLIDES,
     "META-INF/container.xml": DocumentKind.BOOK,
 }
-ILLUSTRATED_ENDINGS = (".pdf", *(ending for ending, kind in _BY_ENDING.items() if kind in _ILLUSTRATED))
+ILLUSTRATED_ENDINGS = (".pdf", *_BY_ENDING)
 _ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that are read here
 _PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp")
@@ -180,10 +178,8 @@ def read_document(
         attachment = Attachment(path.name, pictures.read_picture(path, recognize, on_page))
     elif kind is DocumentKind.RECORDING:
         attachment = Attachment(path.name, _transcript(path, transcribe, on_page))
-    elif kind in _ILLUSTRATED:
-        attachment = Attachment(path.name, _illustrated_text(path, _ILLUSTRATED[kind], recognize, on_page))
     else:
-        attachment = Attachment(path.name, document_text.read(path, _READERS[kind]))
+        attachment = Attachment(path.name, _illustrated_text(path, _READERS[kind], recognize, on_page))
     require_short(attachment, largest)
     return attachment
 
@@ -195,7 +191,7 @@ def _illustrated_text(
     on_picture: Callable[[int, int], object],
 ) -> str:
     embedded = pictures.EmbeddedPictures(path, recognize, on_picture)
-    text = document_text.read(path, lambda path: convert(path, embedded.read), embedded.refusal)
+    text = document_text.read(path, convert, embedded.read, embedded.refusal)
     if recognize and embedded.num_left:
         return f"{text}\n\n[{embedded.num_left} more pictures are not read.]"
     return text

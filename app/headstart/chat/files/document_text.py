@@ -1,5 +1,7 @@
 """The text of documents that are no plain text as Markdown: office files, web pages, e-books, mail and notebooks."""
 
+import base64
+import binascii
 import email.policy
 import json
 import posixpath
@@ -71,11 +73,16 @@ def without_text(path: Path) -> AttachmentError:
     return AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
 
 
-def read(path: Path, convert: Callable[[Path], str], refusal: Callable[[Path], AttachmentError] = without_text) -> str:
+def read(
+    path: Path,
+    convert: Callable[[Path, ReadPicture], str],
+    read_picture: ReadPicture = no_picture,
+    refusal: Callable[[Path], AttachmentError] = without_text,
+) -> str:
     """Return the text of a document by one of the functions below. Raises AttachmentError, or `refusal` for none."""
     require_small(path)
     try:
-        text = convert(path)
+        text = convert(path, read_picture)
     except DAMAGE:
         raise AttachmentError(
             "{path} is damaged or not what its name says; open it in the program that made it, save it again, and "
@@ -99,10 +106,24 @@ def word(path: Path, read_picture: ReadPicture = no_picture) -> str:
     return html_text.to_markdown(result.value)
 
 
-def page(path: Path) -> str:
-    """Return the text of a web page."""
+def page(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a web page, and of the pictures in it."""
     require_small(path, LARGEST_PAGE)
-    return html_text.to_markdown(_decoded(path.read_bytes()))
+    return html_text.to_markdown(_decoded(path.read_bytes()), lambda address: _data_text(address, read_picture))
+
+
+def _data_text(address: str, read_picture: ReadPicture) -> str:
+    """Return the text of a picture that its address holds; empty for other addresses."""
+    head, _, data = address.partition(",")
+    is_picture = head.startswith("data:image/") and head.endswith(";base64")
+    return _base64_text(data, read_picture) if is_picture else ""
+
+
+def _base64_text(data: str, read_picture: ReadPicture) -> str:
+    try:
+        return read_picture(base64.b64decode(unquote(data)))
+    except binascii.Error:
+        return ""
 
 
 def _decoded(content: bytes) -> str:
@@ -212,20 +233,20 @@ def _number(name: str) -> int:
     return int("".join(filter(str.isdigit, name)))
 
 
-def rich_text(path: Path) -> str:
-    """Return the text of an .rtf file."""
+def rich_text(path: Path, _read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of an .rtf file, without its pictures."""
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 - only needed for RTF
 
     text = rtf_to_text(path.read_bytes().decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
     return str(text)
 
 
-def mail(path: Path) -> str:
+def mail(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return an .eml file, or a web page that was saved as one, as text, with the names of attached files."""
-    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
+    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()), read_picture)
 
 
-def mailbox(path: Path) -> str:
+def mailbox(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return the messages of an .mbox file."""
 
     def parse(file: Any) -> Any:
@@ -233,44 +254,64 @@ def mailbox(path: Path) -> str:
 
     with closing(mbox(path, factory=parse, create=False)) as messages:
         found: list[Any] = [messages[key] for key in messages.iterkeys()]
-        return "\n\n".join(map(_message, found))
+        return "\n\n".join(_message(each, read_picture) for each in found)
 
 
-def _message(message: EmailMessage) -> str:
+def _message(message: EmailMessage, read_picture: ReadPicture) -> str:
     body = message.get_body(("plain", "html"))
-    texts, names = [_text_of_part(body)] if body else [], []
+    pictures = _pictures_of(message)
+
+    def picture_text(address: str) -> str:
+        content = pictures.get(address)
+        return read_picture(content) if content else _data_text(address, read_picture)
+
+    texts, names = [_text_of_part(body, picture_text)] if body else [], []
     is_mixed = message.get_content_subtype() == "mixed"
     for part in message.iter_attachments():
         if part.get_content_type() == "message/rfc822":  # forwarded
-            texts.append(_message(part.get_content()))
+            texts.append(_message(part.get_content(), read_picture))
         elif name := part.get_filename():
             names.append(name)
         elif is_mixed and part.get_content_type() in ("text/plain", "text/html"):  # goes on behind a picture
-            texts.append(_text_of_part(part))
+            texts.append(_text_of_part(part, picture_text))
+    # The text without markup, if there is one, does not say where they are; one that was read is empty.
+    texts += (read_picture(content) for address, content in pictures.items() if address.startswith("cid:"))
     heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
     attached = [f"Attached: {', '.join(names)}"] if names else []
     return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", "\n\n".join(filter(None, texts)), *attached])
 
 
-def _text_of_part(part: MIMEPart) -> str:
+def _pictures_of(message: EmailMessage) -> dict[str, bytes]:
+    """Return the content of the pictures in a message, by the addresses that its text has for them."""
+    found = dict[str, bytes]()
+    for part in message.walk():
+        content: Any = part.get_payload(decode=True) if part.get_content_maintype() == "image" else None
+        for address in (f"cid:{str(part['Content-ID'] or '').strip(' <>')}", str(part["Content-Location"] or "")):
+            if content and address not in ("cid:", ""):
+                found[address] = content
+    return found
+
+
+def _text_of_part(part: MIMEPart, picture_text: Callable[[str], str]) -> str:
     """Return the text of a part of a message, whatever encoding it names; empty for what is no text."""
     content: Any = part.get_payload(decode=True) or b""
     try:
         text = content.decode(part.get_content_charset("ascii"))
     except (LookupError, UnicodeError):
         text = next((reading.text for reading in readings(content)), "")
-    return (html_text.to_markdown(text) if part.get_content_subtype() == "html" else text).strip()
+    is_page = part.get_content_subtype() == "html"
+    return (html_text.to_markdown(text, picture_text) if is_page else text).strip()
 
 
-def notebook(path: Path) -> str:
-    """Return the cells of a Jupyter notebook and their outputs that are text."""
+def notebook(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the cells of a Jupyter notebook and their outputs that are text, or pictures of text."""
     notebook = json.loads(_decoded(path.read_bytes()))
     language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
     cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]  # until 2015
-    return "\n\n".join(part for cell in cells for part in _cell(cell, language))
+    return "\n\n".join(part for cell in cells for part in _cell(cell, language, read_picture))
 
 
-def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+def _cell(cell: Mapping[str, Any], language: str, read_picture: ReadPicture) -> Iterator[str]:
     text = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
     if cell.get("cell_type") != "code":
         yield from filter(None, [text])
@@ -284,6 +325,9 @@ def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         printed = "\n".join(error) if output.get("output_type") in ("error", "pyerr") else _joined(result)
         if printed.strip():
             yield _fenced(_TERMINAL.sub("", printed).strip("\n"), "")
+        for kind in ("png", "jpeg"):
+            picture = _base64_text(_joined(shown.get(f"image/{kind}", shown.get(kind, ""))), read_picture)
+            yield from filter(None, [picture])
 
 
 def _joined(lines: str | list[str]) -> str:
