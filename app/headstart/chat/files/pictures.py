@@ -112,17 +112,29 @@ class EmbeddedPictures:
     def read(self, content: bytes) -> str:
         """Return the text of a picture file; empty for an ornament, a kind that is not read, and one that was read."""
         digest = hashlib.sha256(content).digest()
-        picture = None if digest in self._seen else _embedded(content)
+        picture = None if digest in self._seen else self._decoded(content)
         self._seen.add(digest)
-        if picture is None:
-            return ""
-        if self._recognize is None or self._num_read == MAX_PICTURES:
-            self.num_left += 1
+        if picture is None or self._recognize is None:
             return ""
         self._num_read += 1
         text = self._recognize(picture)
         self._on_picture(self._num_read, max(self._count, self._num_read))
         return text
+
+    def _decoded(self, content: bytes) -> "Image | None":
+        """Return a picture that is to be read; None for one that is small, huge, too many, or a drawing."""
+        from PIL import Image, ImageOps  # noqa: PLC0415
+
+        try:
+            with Image.open(io.BytesIO(content), formats=_FORMATS) as file:
+                if min(file.size) < _MIN_SIDE or file.width * file.height > MAX_PIXELS:
+                    return None
+                if self._recognize is None or self._num_read == MAX_PICTURES:
+                    self.num_left += 1
+                    return None
+                return flat(ImageOps.exif_transpose(file))
+        except (*document_text.DAMAGE, SyntaxError, struct.error, Image.DecompressionBombError):
+            return None
 
     def refusal(self, path: Path) -> AttachmentError:
         """Return the error of a document without text: the model that is missing, if there are pictures."""
@@ -143,19 +155,6 @@ def _num_pictures(path: Path) -> int:
     except (OSError, zipfile.BadZipFile):
         return 0
     return min(len(names), MAX_PICTURES)
-
-
-def _embedded(content: bytes) -> "Image | None":
-    """Return the picture in a file; None for one that is small, huge or cannot be decoded, such as a drawing."""
-    from PIL import Image, ImageOps  # noqa: PLC0415
-
-    try:
-        with Image.open(io.BytesIO(content), formats=_FORMATS) as file:
-            if min(file.size) < _MIN_SIDE or file.width * file.height > MAX_PIXELS:
-                return None
-            return flat(ImageOps.exif_transpose(file))
-    except (*document_text.DAMAGE, SyntaxError, struct.error, Image.DecompressionBombError):
-        return None
 
 
 def picture_text(page: "PageObject", text: str, recognize: Recognize | None) -> str | None:
