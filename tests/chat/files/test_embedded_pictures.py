@@ -257,6 +257,10 @@ def test_pictures_of_a_document_are_bounded_and_the_others_counted(
     text = attachments.attach(packed(tmp_path / "a.docx", many(5)), recognize=recognize).text
     assert text.count("walrus") == 3
     assert text.endswith("\n\n[2 more pictures are not read.]")
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 0)
+    with pytest.raises(AttachmentError) as caught:
+        attachments.attach(packed(tmp_path / "a.pptx", bare_slides("a.png")), recognize=recognize)
+    assert not isinstance(caught.value, ModelMissingError)
 
 
 def test_each_picture_is_reported(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ class EmbeddedPictures:
 
     def refusal(self, path: Path) -> AttachmentError:
         """Return the error of a document without text: the model that is missing, if there are pictures."""
-        if not self.num_left:
+        if self._recognize or not self.num_left:
             return document_text.without_text(path)
         return ModelMissingError(
             "{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on "
