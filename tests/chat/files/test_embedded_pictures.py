@@ -224,6 +224,12 @@ def test_picture_that_cannot_be_read_is_passed_over(tmp_path: Path, name: str) -
     assert attachments.attach(path, recognize=recognize).text.count("walrus") == 1
 
 
+@pytest.mark.parametrize(("text", "is_kept"), [("1\no\n口", False), ("TM", False), ("6.15%", True)])
+def test_letters_that_a_drawing_seems_to_have_are_no_text(tmp_path: Path, text: str, *, is_kept: bool) -> None:
+    path = packed(tmp_path / "a.pptx", slides("a.png", "a.png"))
+    assert (text in attachments.attach(path, recognize=lambda _picture: text).text) == is_kept
+
+
 def bare_slides(media: str) -> Files:
     return {**slides(media, media), "ppt/slides/slide1.xml": "<s/>", "ppt/slides/slide2.xml": "<s/>",
             "ppt/notesSlides/notesSlide1.xml": "<s/>"}  # fmt: skip

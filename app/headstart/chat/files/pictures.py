@@ -26,6 +26,7 @@ _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp")
 _MIN_SIDE = 40  # pixels of a picture in a document; smaller ones are ornaments
 _KNOWN = 0.6  # share of a picture's words in the page's text, from which on the text is the picture's
 _WORD = re.compile(r"\w+")
+_WORDS = re.compile(r"(?:\w[^\w\n]*){3}")  # in one line; single letters are read in the lines of a drawing
 Recognize = Callable[["Image"], str]  # from a picture to its text; empty if nothing can be read
 
 
@@ -119,7 +120,7 @@ class EmbeddedPictures:
         self._num_read += 1
         text = self._recognize(picture)
         self._on_picture(self._num_read, max(self._count, self._num_read))
-        return text
+        return text if _WORDS.search(text) else ""
 
     def _decoded(self, content: bytes) -> "Image | None":
         """Return a picture that is to be read; None for one that is small, huge, too many, or a drawing."""
