@@ -148,6 +148,15 @@ def test_charts_of_slides_are_read(tmp_path: Path) -> None:
     assert lines[-5:] == [*CHART_LINES, "Start = 3.0; End = 5.3", "Smile"]
 
 
+def test_table_on_a_slide_is_read_row_by_row(tmp_path: Path) -> None:
+    rows = [["Fee", "2024", ""], ["Gate", "", "31"], ["", "", ""]]
+    cells = [[f"<a:tc><a:txBody>{paragraph(each)}</a:txBody></a:tc>" for each in row] for row in rows]
+    table = "".join(f"<a:tr>{''.join(row)}</a:tr>" for row in cells)
+    slide = f"<s {DRAWING}>{paragraph('Risks')}<a:tbl><a:tblGrid/>{table}</a:tbl>{paragraph('End')}</s>"
+    path = packed(tmp_path / "a.pptx", {**SLIDES, "ppt/slides/slide1.xml": slide})
+    assert attach(path).text.endswith("# Slide 2: Risks\n\nFee | 2024\nGate |  | 31\nEnd\nSmile")
+
+
 def test_sentence_for_old_programs_is_not_read_from_slides(tmp_path: Path) -> None:
     chart = '<cx:chart xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex" r:id="r3"/>'
     slide = f"<s>{paragraph('Risks')}{forms(chart, paragraph('This chart is not available.'))}</s>".replace(

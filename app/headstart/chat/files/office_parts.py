@@ -95,9 +95,19 @@ _SHOWN = frozenset({"blip", "imagedata", "chart", "relIds"})
 
 
 def paragraphs(root: ET.Element) -> list[str]:
-    """Return the texts of the paragraphs of a drawing."""
-    found = ("".join(map(_run, paragraph)).strip() for paragraph in root.iterfind(".//{*}p"))
-    return list(filter(None, found))
+    """Return the texts of the paragraphs of a drawing, and the rows of its tables."""
+    return list(filter(None, _lines(root)))
+
+
+def _lines(element: ET.Element) -> Iterator[str]:
+    for child in element:
+        match local_name(child):
+            case "p":
+                yield "".join(map(_run, child)).strip()
+            case "tr":
+                yield " | ".join(" ".join(paragraphs(cell)) for cell in child).rstrip(" |")
+            case _:
+                yield from _lines(child)
 
 
 def _run(element: ET.Element) -> str:
