@@ -163,6 +163,12 @@ def test_cell_of_an_open_document_is_read_as_it_is_shown(tmp_path: Path, markup:
     assert attach(path).text == f"# Stock\n\n{text} | 7\n{text} | 7"
 
 
+def test_row_that_is_repeated_is_read_as_it_is_shown(tmp_path: Path) -> None:
+    half = _open_cell("percentage", "0.5", "50%", 'table:number-columns-repeated="2"')
+    row = f'<table:table-row table:number-rows-repeated="3">{half}</table:table-row>'
+    assert attach(open_spreadsheet(tmp_path / "a.ods", row)).text == "# Stock\n\n50% | 50%\n50% | 50%\n50% | 50%"
+
+
 PARTS = [STYLES, COMMENTS, SHAPES, f'<row r="1">{cell("A1", 0.25, 9)}<c r="B1" t="e"><v>#N/A</v></c></row>']
 
 

@@ -11,9 +11,9 @@ from headstart.chat.files.office_formula import in_one_line, local_name
 
 LARGEST_PART = 12_000_000  # bytes of markup
 _LARGEST_PICTURE = 50_000_000  # bytes
-ReadPicture = Callable[
-    [bytes], str
-]  # from the content of a picture file to its text; empty if there is none, or no new
+_SHOWN = frozenset({"blip", "imagedata", "chart", "relIds"})  # what is seen without a text
+# From the content of a picture file to its text; empty if there is none, or it was read before.
+ReadPicture = Callable[[bytes], str]
 
 
 def no_picture(_content: bytes) -> str:
@@ -89,9 +89,6 @@ def keep_one_form(root: ET.Element) -> None:
 
 def _shows(element: ET.Element) -> bool:
     return any(local_name(each) in _SHOWN or (local_name(each) == "t" and each.text) for each in element.iter())
-
-
-_SHOWN = frozenset({"blip", "imagedata", "chart", "relIds"})
 
 
 def paragraphs(root: ET.Element) -> list[str]:

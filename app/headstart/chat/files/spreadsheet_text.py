@@ -5,6 +5,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -214,9 +215,9 @@ def _cells(row: ET.Element) -> Iterator[tuple[int, ET.Element]]:
 def _show_displayed(sheet: _Sheet, row: int, column: int, cell: ET.Element, num_rows: int) -> None:
     text = _displayed(cell)
     if text and sheet.rows:
-        width = _repeated(cell, "columns")
-        for place in range(min(num_rows, len(sheet.rows)) * min(width, len(sheet.rows[0]))):
-            sheet.show(row + place // width, column + place % width, text)
+        height, width = min(num_rows, len(sheet.rows)), min(_repeated(cell, "columns"), len(sheet.rows[0]))
+        for down, right in product(range(height), range(width)):
+            sheet.show(row + down, column + right, text)
 
 
 def _letters(column: int) -> str:
