@@ -487,7 +487,8 @@ def _head_of_table(file: Attachment, start: int) -> str:
     if file.name.lower().endswith(TABLE_ENDINGS):
         return file.text.partition("\n")[0] if start else ""
     heads = [] if file.text.startswith("# ", start) else [*HEAD_OF_SHEET.finditer(file.text, 0, start)]
-    return heads[-1][0] if heads else ""
+    is_above = bool(heads) and heads[-1].start() > file.text.rfind("\n# ", 0, start)  # not of a sheet before
+    return heads[-1][0] if is_above else ""
 
 
 def file_of(passage: Passage, messages: Mapping[int, ChatMessage]) -> Attachment | None:

@@ -20,6 +20,20 @@ from headstart.chat.files.attachments import DocumentKind, attach, document, rea
 from headstart.chat.files.html_text import to_markdown
 from headstart.chat.files.text_encoding import readings, unusable_share
 from headstart.errors import AttachmentError, ModelMissingError
+from tests.chat.files.office_files import (
+    DRAWING,
+    LINKS,
+    RELATIONS,
+    SHEET_XML,
+    SLIDES,
+    TYPES,
+    WORKBOOK,
+    W,
+    packed,
+    relations,
+    word_file,
+    word_paragraph,
+)  # fmt: skip
 from tests.junk import fuzz, scarred
 
 RUSSIAN = "Привет! Это обычный русский текст, сохранённый старой программой на другом компьютере."
@@ -129,13 +143,6 @@ def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.bin").write_bytes(content)
     with pytest.raises(AttachmentError, match=r"a\.bin is no text that can be read; attach"):
         read(tmp_path / "a.bin")
-
-
-def _zip(path: Path, files: Mapping[str, str | bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
 
 
 OTHERS = [
@@ -298,33 +305,10 @@ def test_any_page_is_read(content: bytes) -> None:
     to_markdown(content.decode("utf-8", "replace"))
 
 
-W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-TYPES = (
-    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-    'wordprocessingml.document.main+xml"/></Types>'
-)
-RELATIONS = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
-)
-
-
-def _word(path: Path, body: str) -> Path:
-    document_xml = f"<w:document {W}><w:body>{body}</w:body></w:document>"
-    return _zip(path, {"[Content_Types].xml": TYPES, "_rels/.rels": RELATIONS, "word/document.xml": document_xml})
-
-
-def _paragraph(text: str, style: str = "") -> str:
-    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
-    return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
-
-
 def test_word_document_becomes_markdown(tmp_path: Path) -> None:
-    cells = "".join(f"<w:tc>{_paragraph(text)}</w:tc>" for text in ("Größe", "虎"))
-    body = f"{_paragraph('Title', 'Heading1')}{_paragraph('Tigers sleep.')}<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
-    path = _word(tmp_path / "a.docx", body)
+    cells = "".join(f"<w:tc>{word_paragraph(text)}</w:tc>" for text in ("Größe", "虎"))
+    body = f"{word_paragraph('Title', 'Heading1')}{word_paragraph('Tigers sleep.')}<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
+    path = word_file(tmp_path / "a.docx", body)
     assert document(path) is DocumentKind.WORD
     assert attach(path).text == "# Title\n\nTigers sleep.\n\n| Größe | 虎 |\n| --- | --- |"
     path.rename(tmp_path / "renamed")
@@ -352,7 +336,7 @@ def test_words_of_every_kind_in_a_word_document_are_read(tmp_path: Path) -> None
     for value in "10":
         properties = f"<w:sdtPr>{box.format(value)}</w14:checkbox></w:sdtPr>"
         body += f"<w:p><w:sdt>{properties}<w:sdtContent>{base}</w:sdtContent></w:sdt>{agree}</w:p>"
-    assert attach(_word(tmp_path / "a.docx", body)).text == "Dear Ines\n\n漢\n\n☒ I agree\n\n☐ I agree"
+    assert attach(word_file(tmp_path / "a.docx", body)).text == "Dear Ines\n\n漢\n\n☒ I agree\n\n☐ I agree"
 
 
 def test_picture_in_a_word_document_is_read_by_its_description(tmp_path: Path) -> None:
@@ -363,7 +347,7 @@ def test_picture_in_a_word_document_is_read_by_its_description(tmp_path: Path) -
     data = f'<a:graphicData><pic:pic xmlns:pic="{picture}">{fill}</pic:pic></a:graphicData>'
     graphic = f"<a:graphic {DRAWING}>{data}</a:graphic>"
     inline = f'<wp:inline xmlns:wp="{word_drawing}"><wp:docPr descr="A walrus"/>{graphic}</wp:inline>'
-    path = _word(tmp_path / "a.docx", f"<w:p><w:r><w:drawing>{inline}</w:drawing></w:r></w:p>")
+    path = word_file(tmp_path / "a.docx", f"<w:p><w:r><w:drawing>{inline}</w:drawing></w:r></w:p>")
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("word/_rels/document.xml.rels", relations(r1=("image", "media/image1.png")))
         archive.writestr("word/media/image1.png", b"\x89PNG")
@@ -374,7 +358,7 @@ def test_picture_in_a_word_document_is_read_by_its_description(tmp_path: Path) -
 def test_formula_of_a_word_document_is_read(tmp_path: Path, formula: str, text: str) -> None:
     math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     body = f"<w:p><w:r><w:t>Area: </w:t></w:r><m:oMathPara {math}><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>"
-    assert attach(_word(tmp_path / "a.docx", body)).text == f"Area: {text}"
+    assert attach(word_file(tmp_path / "a.docx", body)).text == f"Area: {text}"
 
 
 BOOK = {
@@ -390,19 +374,19 @@ BOOK = {
 
 
 def test_book_is_read_in_its_order(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.epub", BOOK)
+    path = packed(tmp_path / "a.epub", BOOK)
     assert document(path) is DocumentKind.BOOK
     assert attach(path).text == "# One\n\nIt began.\n\nThe end."
 
 
 def test_book_without_a_list_of_contents_is_read(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.epub", {**BOOK, "OEBPS/content.opf": "broken"})
+    path = packed(tmp_path / "a.epub", {**BOOK, "OEBPS/content.opf": "broken"})
     assert set(attach(path).text.split("\n\n")) == {"# One", "It began.", "The end."}
 
 
 def test_protected_book_is_refused(tmp_path: Path) -> None:
     encryption = '<encryption xmlns:e="x"><e:CipherReference URI="OEBPS/two.xhtml"/></encryption>'
-    path = _zip(tmp_path / "a.epub", {**BOOK, "META-INF/encryption.xml": encryption})
+    path = packed(tmp_path / "a.epub", {**BOOK, "META-INF/encryption.xml": encryption})
     with pytest.raises(AttachmentError, match="protected against copying"):
         attach(path)
 
@@ -448,14 +432,14 @@ BOMB = b"<w:p/>" * 5_000_000
     ],
 )
 def test_bomb_is_refused_unopened(tmp_path: Path, name: str, files: Mapping[str, str | bytes]) -> None:
-    path = _zip(tmp_path / name, files)
+    path = packed(tmp_path / name, files)
     assert path.stat().st_size < 200_000
     with pytest.raises(AttachmentError, match="when it is unpacked, and 12 MB is the most"):
         attach(path)
 
 
 def test_archive_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
-    path = _word(tmp_path / "a.docx", BOMB.decode())
+    path = word_file(tmp_path / "a.docx", BOMB.decode())
     content = bytearray(path.read_bytes())
     position = content.rindex(b"PK\1\2")
     content[position + 24 : position + 28] = struct.pack("<I", 1000)
@@ -492,12 +476,12 @@ def test_hostile_word_document_is_refused(tmp_path: Path, body: str) -> None:
     document_xml = f"{ENTITIES}<w:document {W}><w:body>{body}</w:body></w:document>"
     files = {"[Content_Types].xml": TYPES, "_rels/.rels": RELATIONS, "word/document.xml": document_xml}
     with pytest.raises(AttachmentError, match=r"a\.docx (is damaged|has no text)"):
-        attach(_zip(tmp_path / "a.docx", files))
+        attach(packed(tmp_path / "a.docx", files))
 
 
 def test_document_without_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AttachmentError, match="has no text"):
-        attach(_word(tmp_path / "a.docx", "<w:p/>"))
+        attach(word_file(tmp_path / "a.docx", "<w:p/>"))
 
 
 def test_large_document_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -517,7 +501,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 @given(scarred(b"".join(BOOK[name].encode() for name in sorted(BOOK))))
 def test_any_content_of_a_book_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     with suppress(AttachmentError):
-        attach(_zip(tmp_path / "a.epub", {**BOOK, "OEBPS/content.opf": content, "OEBPS/two.xhtml": content}))
+        attach(packed(tmp_path / "a.epub", {**BOOK, "OEBPS/content.opf": content, "OEBPS/two.xhtml": content}))
 
 
 def test_share_of_unusable_characters_counts_what_is_visible() -> None:
@@ -548,7 +532,7 @@ def test_one_wide_row_makes_no_large_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.epub", "a.docx"])
 def test_archive_with_a_password_is_refused(tmp_path: Path, name: str) -> None:
-    path = _zip(tmp_path / name, BOOK | {"word/document.xml": "<a/>", "[Content_Types].xml": "<a/>"})
+    path = packed(tmp_path / name, BOOK | {"word/document.xml": "<a/>", "[Content_Types].xml": "<a/>"})
     content = bytearray(path.read_bytes())
     for mark, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):  # of a file, and of its line in the list
         at = content.find(mark)
@@ -560,52 +544,6 @@ def test_archive_with_a_password_is_refused(tmp_path: Path, name: str) -> None:
         attach(path)
 
 
-SHEET_XML = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1">
-<c r="A1" t="inlineStr"><is><t>Part</t></is></c><c r="B1" t="inlineStr"><is><t>Count</t></is></c></row><row r="2">
-<c r="A2" t="inlineStr"><is><t>Paddle</t></is></c><c r="B2"><v>31</v></c><c r="C2"><v>0.30000000000000004</v></c></row>
-</sheetData></worksheet>"""
-LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-WORKBOOK = {
-    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-    'spreadsheetml.sheet.main+xml"/></Types>',
-    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    f'<Relationship Id="rId1" Type="{LINKS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
-    f'xmlns:r="{LINKS}"><sheets><sheet name="Stock" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    f'<Relationship Id="rId1" Type="{LINKS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
-    "xl/worksheets/sheet1.xml": SHEET_XML,
-}
-DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
-
-
-def relations(**parts: tuple[str, str]) -> str:
-    """Return the XML that relates parts of an office file: kind and name, by id."""
-    inner = "".join(
-        f'<Relationship Id="{key}" Type="{LINKS}/{kind}" Target="{name}"/>' for key, (kind, name) in parts.items()
-    )
-    return (
-        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
-    )
-
-
-def paragraph(*runs: str) -> str:
-    return f"<a:p>{''.join(f'<a:r><a:t>{run}</a:t></a:r>' for run in runs)}</a:p>"
-
-
-SLIDES = {
-    "ppt/presentation.xml": f'<p xmlns:r="{LINKS}"><sldIdLst><sldId id="256" r:id="r2"/><sldId id="257" r:id="r1"/>'
-    "</sldIdLst></p>",
-    "ppt/_rels/presentation.xml.rels": relations(r1=("slide", "slides/slide1.xml"), r2=("slide", "slides/slide2.xml")),
-    "ppt/slides/slide1.xml": f"<s {DRAWING}>{paragraph('Risks')}<a:p><a:fld><a:t>2</a:t></a:fld></a:p></s>",
-    "ppt/slides/slide2.xml": f"<s {DRAWING}>{paragraph('La', 'unch')}<a:p><a:r><a:t>In</a:t></a:r><a:br/><a:r><a:t>May"
-    "</a:t></a:r></a:p></s>",
-    "ppt/slides/_rels/slide2.xml.rels": relations(r1=("diagramData", "../diagrams/data1.xml")),
-    "ppt/slides/_rels/slide1.xml.rels": relations(r1=("notesSlide", "/ppt/notesSlides/notesSlide1.xml")),
-    "ppt/diagrams/data1.xml": f"<s {DRAWING}>{paragraph('Ship')}{paragraph('Sell')}</s>",
-    "ppt/notesSlides/notesSlide1.xml": f"<s {DRAWING}>{paragraph('Smile')}</s>",
-}
 OPEN_XML = """<o xmlns:text="urn:t" xmlns:table="urn:b"><text:h text:outline-level="2">Rent</text:h>
 <text:p>It is<text:s/>due<text:annotation><text:p>when?</text:p></text:annotation><text:line-break/>monthly<text:note>
 <text:note-citation>1</text:note-citation><text:note-body><text:p>In cash.</text:p></text:note-body>
@@ -648,14 +586,14 @@ PACKED = [
 
 @pytest.mark.parametrize(("name", "files", "text"), PACKED, ids=[each[0] for each in PACKED])
 def test_office_file_is_read_as_text(tmp_path: Path, name: str, files: Mapping[str, str], text: str) -> None:
-    assert attach(_zip(tmp_path / name, files)).text.strip() == text
+    assert attach(packed(tmp_path / name, files)).text.strip() == text
 
 
 def test_formulas_without_values_are_named(tmp_path: Path) -> None:
     formulas = '<row r="3"><c r="B3"><f>SUM(B1:B2)</f><v></v></c><c r="C3"><f>B3</f></c>'
     formulas += '<c r="D3"><f>B2</f><v>31</v></c><c r="E3" t="str"><f>A9</f><v></v></c></row>'
     sheet = SHEET_XML.replace("</sheetData>", f"{formulas}</sheetData>")
-    path = _zip(tmp_path / "a.xlsx", {**WORKBOOK, "xl/worksheets/sheet1.xml": sheet})
+    path = packed(tmp_path / "a.xlsx", {**WORKBOOK, "xl/worksheets/sheet1.xml": sheet})
     assert attach(path).text.endswith("31\n\n[2 cells hold formulas whose values are not in this file.]")
 
 

@@ -23,6 +23,7 @@ from headstart.chat.history.store import open_store
 from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
 from headstart.errors import AttachmentError, HistoryError
+from tests.chat.files.office_files import SLIDES, packed
 from tests.chat.history import killing
 
 END = "zqxjvk"  # of every secret word
@@ -522,6 +523,15 @@ for line in sys.stdin:
             time.sleep(1000)
         print(json.dumps([f"page {{page}}", "page", page, page % 5, page / 5]), flush=True)
 """
+# A process that reads many pictures before it has a text, longer than a silent one is waited for.
+BUSY = """
+import json, sys, time
+for line in sys.stdin:
+    for picture in range(7):
+        time.sleep(0.5)
+        print(json.dumps("busy"), flush=True)
+    print(json.dumps(["the end", "", 1, 0, 1.0]), flush=True)
+"""
 
 
 def texts(reader: TextReader, path: Path, start: int = 0) -> list[str]:
@@ -573,12 +583,27 @@ def test_page_that_takes_for_ever_is_left_out(files: Path, monkeypatch: pytest.M
         assert texts(reader, files / "boat.md") == ["page 1", "page 2", "", "page 4", "page 5"]
 
 
+def test_process_that_reads_picture_after_picture_is_waited_for(
+    files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "busy.py"
+    program.write_text(BUSY, encoding="utf-8")
+    monkeypatch.setattr(folder_files, "SILENCE_S", 2.5)
+    wanted = itertools.chain([1] * 3, itertools.repeat(0))
+    with closing(TextReader((sys.executable, str(program)))) as reader:
+        with pytest.raises(CancelledError):
+            list(reader.read(files / "boat.md", 0, lambda: bool(next(wanted))))
+        assert texts(reader, files / "boat.md") == ["the end"], "the same process went on"
+
+
 def test_reading_process_takes_paths_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "a b\n„ü“.txt"
     if os.name == "nt":
         path = tmp_path / "a b „ü“.txt"
     write(path, "text")
-    (line,) = folder_files.serve([json.dumps([str(path), 0])])
+    lines = list[str]()
+    folder_files.serve([json.dumps([str(path), 0])], lines.append)
+    (line,) = lines
     assert json.loads(line) == ["text", "line", 1, 0, 1.0]
 
 
@@ -723,10 +748,11 @@ def test_pictures_are_read_again_with_a_model_that_reads_them(
     index: FolderIndex, files: Path, reader: DirectReader
 ) -> None:
     (files / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    packed(files / "plan.pptx", SLIDES)
     index.follow_recognition("")
     update(index, files, reader)
     reader.paths.clear()
     for _ in range(2):
         index.follow_recognition("pp-ocrv6")
         update(index, files, reader)
-    assert reader.paths == ["a.png"]
+    assert sorted(reader.paths) == ["a.png", "plan.pptx"]

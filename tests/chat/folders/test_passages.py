@@ -96,6 +96,7 @@ def test_passages_of_one_file_are_told_apart() -> None:
         ("a.csv", "part,price\ntyre,80\nbrake,95", "part,price\ntyre,80", "part,price\ntyre,80"),
         ("a.xlsx", "# Parts\n\npart | price\ntyre | 80", "tyre | 80", "# Parts\n\npart | price\n[…]\ntyre | 80"),
         ("a.xlsx", "# Parts\n\npart | price\n\n# Staff\n\nname | desk", "# Staff", "# Staff"),
+        ("a.xlsx", "# Parts\n\npart | price\n\n# Notes\n\nCall Bo\nCall Ines", "Call Ines", "Call Ines"),
         ("a.md", "# Parts\n\nThey are many.", "They are", "They are"),
     ],
 )

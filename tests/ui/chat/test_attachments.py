@@ -68,14 +68,22 @@ def test_recording_without_a_model_offers_it(qtbot: QtBot, app: Program, tmp_pat
     assert app.window.models.catalogue.search.text() == "Whisper"
 
 
-def test_recording_shows_how_far_it_is_and_can_be_stopped(
-    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("talk.mp3", b"ID3", "0:27 of 1:30"),
+        ("a.pdf", b"%PDF-", "page 27 of 90"),
+        ("a.docx", b"PK", "picture 27 of 90"),
+    ],
+)
+def test_long_reading_shows_how_far_it_is_and_can_be_stopped(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, words: str
 ) -> None:
     script = 'import sys; print(\'{"page": 27, "pages": 90}\', flush=True); sys.stdin.read()'
     monkeypatch.setattr(attachments, "reader_command", lambda: (sys.executable, "-c", script))
-    (tmp_path / "talk.mp3").write_bytes(b"ID3")
-    app.window.chat.files_dropped.emit([tmp_path / "talk.mp3"])
-    qtbot.waitUntil(lambda: chips(app) == ["talk.mp3, 0:27 of 1:30"], timeout=WAIT)
+    (tmp_path / name).write_bytes(content)
+    app.window.chat.files_dropped.emit([tmp_path / name])
+    qtbot.waitUntil(lambda: chips(app) == [f"{name}, {words}"], timeout=WAIT)
     (chip,) = [each for each in app.window.chat.composer.findChildren(AttachmentChip) if not each.isHidden()]
     chip.remove.click()
     assert not chips(app)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat.conversation import TABLE_ENDINGS, Attachment
-from headstart.chat.files import document_text, pdf_text, pictures
+from headstart.chat.files import document_text, open_document_text, pdf_text, pictures, spreadsheet_text
+from headstart.chat.files.office_parts import ReadPicture
 from headstart.chat.files.pictures import Recognize
 from headstart.chat.files.text_encoding import readings
 from headstart.errors import AttachmentError, ModelMissingError, Translatable
@@ -47,14 +48,14 @@ class DocumentKind(Enum):
 
 
 _PAGES = (".html", ".htm", ".xhtml")
-_READERS: dict[DocumentKind, Callable[[Path], str]] = {
+_READERS: dict[DocumentKind, Callable[[Path, ReadPicture], str]] = {
     DocumentKind.WORD: document_text.word,
     DocumentKind.BOOK: document_text.book,
     DocumentKind.NOTEBOOK: document_text.notebook,
     DocumentKind.PAGE: document_text.page,
-    DocumentKind.SPREADSHEET: document_text.spreadsheet,
+    DocumentKind.SPREADSHEET: spreadsheet_text.spreadsheet,
     DocumentKind.SLIDES: document_text.slides,
-    DocumentKind.OPEN: document_text.open_document,
+    DocumentKind.OPEN: open_document_text.open_document,
     DocumentKind.RICH: document_text.rich_text,
     DocumentKind.MAIL: document_text.mail,
     DocumentKind.MAILBOX: document_text.mailbox,
@@ -84,6 +85,7 @@ _BY_MEMBER = {
     "ppt/presentation.xml": DocumentKind.SLIDES,
     "META-INF/container.xml": DocumentKind.BOOK,
 }
+ILLUSTRATED_ENDINGS = (".pdf", *_BY_ENDING)
 _ARCHIVES = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")  # that are read here
 _PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp", ".bmp")
@@ -162,8 +164,8 @@ def read_document(
 ) -> Attachment:
     """Return the text of a document. Raises AttachmentError, and AudioError for a recording.
 
-    `on_page` is given the page and the pages of a PDF, or seconds of a recording. `recognize` reads pictures;
-    `transcribe` writes down recordings.
+    `on_page` is given the page and the pages of a PDF, the pictures in another document, or seconds of a recording.
+    `recognize` reads pictures; `transcribe` writes down recordings.
     """
     if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path)
@@ -177,9 +179,22 @@ def read_document(
     elif kind is DocumentKind.RECORDING:
         attachment = Attachment(path.name, _transcript(path, transcribe, on_page))
     else:
-        attachment = Attachment(path.name, document_text.read(path, _READERS[kind]))
+        attachment = Attachment(path.name, _illustrated_text(path, _READERS[kind], recognize, on_page))
     require_short(attachment, largest)
     return attachment
+
+
+def _illustrated_text(
+    path: Path,
+    convert: Callable[[Path, ReadPicture], str],
+    recognize: Recognize | None,
+    on_picture: Callable[[int, int], object],
+) -> str:
+    embedded = pictures.EmbeddedPictures(path, recognize, on_picture)
+    text = document_text.read(path, convert, embedded.read, embedded.refusal)
+    if recognize and embedded.num_left:
+        return f"{text}\n\n[{embedded.num_left} more pictures are not read.]"
+    return text
 
 
 def _transcript(path: Path, transcribe: Transcribe | None, on_progress: Callable[[int, int], object]) -> str:

@@ -1,15 +1,18 @@
 """The text of documents that are no plain text as Markdown: office files, web pages, e-books, mail and notebooks."""
 
+import base64
+import binascii
 import email.policy
 import json
 import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from functools import partial
 from mailbox import mbox
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,17 @@ from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 
 from headstart.chat.files import html_text
+from headstart.chat.files.office_parts import (
+    OfficePart,
+    ReadPicture,
+    no_picture,
+    paragraphs,
+    related,
+    root_of,
+    shown_texts,
+)
 from headstart.chat.files.text_encoding import readings
-from headstart.chat.files.word_markup import in_one_line, local_name, readable
+from headstart.chat.files.word_markup import readable
 from headstart.errors import AttachmentError
 
 LARGEST = 50_000_000  # bytes of a file
@@ -28,7 +40,6 @@ LARGEST_SHEETS = 200_000_000  # likewise in a spreadsheet, which is read row by 
 LARGEST_PAGE = 8_000_000  # bytes of a web page
 _PRESENTATION = "ppt/presentation.xml"
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
-_FORMULA_WITHOUT_VALUE = re.compile(rb'<c\b(?![^>]* t="str")[^>]*><f\b[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
     ET.ParseError, ExpatError, EOFError, zipfile.BadZipFile, zlib.error,
@@ -57,11 +68,21 @@ def unreadable(path: Path, error: OSError) -> AttachmentError:
     )
 
 
-def read(path: Path, convert: Callable[[Path], str]) -> str:
-    """Return the text of a document by one of the functions below. Raises AttachmentError."""
+def without_text(path: Path) -> AttachmentError:
+    """Return the error of a document that has no text."""
+    return AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+
+
+def read(
+    path: Path,
+    convert: Callable[[Path, ReadPicture], str],
+    read_picture: ReadPicture = no_picture,
+    refusal: Callable[[Path], AttachmentError] = without_text,
+) -> str:
+    """Return the text of a document by one of the functions below. Raises AttachmentError, or `refusal` for none."""
     require_small(path)
     try:
-        text = convert(path)
+        text = convert(path, read_picture)
     except DAMAGE:
         raise AttachmentError(
             "{path} is damaged or not what its name says; open it in the program that made it, save it again, and "
@@ -69,26 +90,40 @@ def read(path: Path, convert: Callable[[Path], str]) -> str:
             path=path.name,
         ) from None
     if not text.strip():
-        raise AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+        raise refusal(path)
     return text.strip("\n")
 
 
-def word(path: Path) -> str:
-    """Return the text of a .docx file."""
+def word(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a .docx file, and of its pictures."""
     import mammoth  # noqa: PLC0415 - only needed for a Word document
     from mammoth.images import img_element  # noqa: PLC0415
 
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
-        copy = readable(archive)
+        require_unpacked_small(path, archive)
+        copy = readable(archive, read_picture)
     result = mammoth.convert_to_html(copy, convert_image=img_element(lambda _image: {"src": ""}))
     return html_text.to_markdown(result.value)
 
 
-def page(path: Path) -> str:
-    """Return the text of a web page."""
+def page(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a web page, and of the pictures in it."""
     require_small(path, LARGEST_PAGE)
-    return html_text.to_markdown(_decoded(path.read_bytes()))
+    return html_text.to_markdown(_decoded(path.read_bytes()), lambda address: _data_text(address, read_picture))
+
+
+def _data_text(address: str, read_picture: ReadPicture) -> str:
+    """Return the text of a picture that its address holds; empty for other addresses."""
+    head, _, data = address.partition(",")
+    is_picture = head.startswith("data:image/") and head.endswith(";base64")
+    return _base64_text(data, read_picture) if is_picture else ""
+
+
+def _base64_text(data: str, read_picture: ReadPicture) -> str:
+    try:
+        return read_picture(base64.b64decode(unquote(data)))
+    except binascii.Error:
+        return ""
 
 
 def _decoded(content: bytes) -> str:
@@ -98,17 +133,25 @@ def _decoded(content: bytes) -> str:
     raise ValueError
 
 
-def book(path: Path) -> str:
-    """Return the text of an .epub file, chapter by chapter."""
+def book(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of an .epub file and of its pictures, chapter by chapter."""
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
+        require_unpacked_small(path, archive)
         chapters = list(_chapters(archive))
         if _locked(archive) & set(chapters):
             raise AttachmentError(
                 "{path} is protected against copying, so it cannot be read; attach a copy without protection.",
                 path=path.name,
             )
-        texts = [html_text.to_markdown(_decoded(archive.read(name))) for name in chapters]
+
+        def picture_text(folder: str, address: str) -> str:
+            part = OfficePart("image", posixpath.normpath(posixpath.join(folder, unquote(address))))
+            return "".join(shown_texts(archive, [part], read_picture))
+
+        texts = [
+            html_text.to_markdown(_decoded(archive.read(name)), partial(picture_text, posixpath.dirname(name)))
+            for name in chapters
+        ]
     return "\n\n".join(filter(None, texts))
 
 
@@ -139,7 +182,7 @@ def _locked(archive: zipfile.ZipFile) -> set[str]:
     return {unquote(element.get("URI", "")) for element in root.iter() if element.get("URI")}
 
 
-def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
+def require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = LARGEST_UNPACKED) -> None:
     """Raise AttachmentError for an archive whose markup would fill the memory. Declared sizes are upper bounds."""
     markup = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
     size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
@@ -153,166 +196,57 @@ def _require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int =
         )
 
 
-def spreadsheet(path: Path) -> str:
-    """Return the tables of an .xlsx, .xls, .xlsb or .ods file."""
-    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only needed for a spreadsheet
-
-    num_formulas = 0
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            _require_unpacked_small(path, archive, LARGEST_SHEETS)
-            num_formulas = _num_formulas_without_value(archive)
-    try:
-        with path.open("rb") as file, closing(CalamineWorkbook.from_filelike(file)) as book:
-            sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
-    except CalamineError as error:
-        raise ValueError from error
-    tables = ((name, _table(rows)) for name, rows in sheets)
-    parts = [f"# {name}\n\n{table}" for name, table in tables if table]
-    if num_formulas:
-        parts.append(f"[{num_formulas} cells hold formulas whose values are not in this file.]")
-    return "\n\n".join(parts)
-
-
-def _num_formulas_without_value(archive: zipfile.ZipFile) -> int:
-    """Return the number of formulas that no spreadsheet program has computed yet, as scripts write them."""
-    sheets = (name for name in archive.namelist() if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name))
-    return sum(len(_FORMULA_WITHOUT_VALUE.findall(archive.read(name))) for name in sheets)
-
-
-def _table(rows: list[list[Any]]) -> str:
-    return "\n".join(" | ".join(map(_shown, row)).rstrip(" |") for row in rows if any(map(_shown, row)))
-
-
-def _shown(value: object) -> str:
-    """Return the value of a cell as spreadsheets usually show it."""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else f"{value:.15g}"
-    return " ".join(str(value).split())
-
-
-def slides(path: Path) -> str:
-    """Return the text of a .pptx file, slide by slide, with their diagrams and notes."""
+def slides(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of a .pptx file, slide by slide, with their diagrams, charts, pictures and notes."""
     with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
-        names = set(archive.namelist())
-        texts = []
+        require_unpacked_small(path, archive)
+        texts, has_text = [], False
         for number, name in enumerate(_slides_in_order(archive), start=1):
-            lines = _paragraphs(archive.read(name))
-            for kind, part in _related(archive, name).values():
-                if kind in ("diagramData", "notesSlide") and part in names:
-                    lines += _paragraphs(archive.read(part))
+            lines = paragraphs(root_of(archive, name))
             title = f": {lines[0]}" if lines else ""
-            texts.append("\n".join([f"# Slide {number}{title}", "", *lines[1:]]))
-    return "\n\n".join(texts)
+            parts = related(archive, name).values()
+            shown = filter(None, shown_texts(archive, parts, read_picture))
+            lines = [*lines[1:], *shown, *_notes(archive, parts)]
+            has_text = has_text or bool(title or lines)
+            texts.append("\n".join([f"# Slide {number}{title}", "", *lines]))
+    return "\n\n".join(texts) if has_text else ""
+
+
+def _notes(archive: zipfile.ZipFile, parts: Iterable[OfficePart]) -> Iterator[str]:
+    """Yield the paragraphs of the notes below a slide."""
+    for kind, name in parts:
+        if kind == "notesSlide" and name in archive.namelist():
+            yield from paragraphs(root_of(archive, name))
 
 
 def _slides_in_order(archive: zipfile.ZipFile) -> list[str]:
     """Return the names of the slides as they are shown; names may have another order."""
     named = {name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)}
-    parts = _related(archive, _PRESENTATION)
+    parts = related(archive, _PRESENTATION)
     entries = ET.fromstring(archive.read(_PRESENTATION)).iterfind(".//{*}sldIdLst/{*}sldId")  # noqa: S314
     ids = (next((value for key, value in entry.items() if key.endswith("}id")), "") for entry in entries)
-    shown = [parts[each][1] for each in ids if each in parts]
+    shown = [parts[each].name for each in ids if each in parts]
     return [name for name in shown if name in named] or sorted(named, key=_number)
-
-
-def _related(archive: zipfile.ZipFile, name: str) -> dict[str, tuple[str, str]]:
-    """Return the parts of an office file that one of its parts refers to: kind and name, by id."""
-    folder, file = posixpath.split(name)
-    try:
-        root = ET.fromstring(archive.read(f"{folder}/_rels/{file}.rels"))  # noqa: S314 - expat bounds entities
-    except KeyError:
-        return {}
-    return {
-        link.get("Id", ""): (
-            link.get("Type", "").rpartition("/")[2],
-            posixpath.normpath(posixpath.join(folder, link.get("Target", ""))).lstrip("/"),
-        )
-        for link in root
-    }
 
 
 def _number(name: str) -> int:
     return int("".join(filter(str.isdigit, name)))
 
 
-def _paragraphs(markup: bytes) -> list[str]:
-    root = ET.fromstring(markup)  # noqa: S314 - expat bounds entities
-    found = ("".join(map(_run, paragraph)).strip() for paragraph in root.iterfind(".//{*}p"))
-    return list(filter(None, found))
-
-
-def _run(element: ET.Element) -> str:
-    """Return the text of a part of a paragraph; of fields, such as the number of the slide, nothing."""
-    match local_name(element):
-        case "br":
-            return " "
-        case "fld":
-            return ""
-        case _:
-            return in_one_line(element)
-
-
-def open_document(path: Path) -> str:
-    """Return the text of an .odt or .odp file."""
-    with zipfile.ZipFile(path) as archive:
-        _require_unpacked_small(path, archive)
-        root = ET.fromstring(archive.read("content.xml"))  # noqa: S314
-    return "\n\n".join(filter(str.strip, _blocks(root)))
-
-
-def _blocks(element: ET.Element) -> Iterator[str]:
-    """Yield the headings, paragraphs and rows of tables of an OpenDocument file."""
-    for child in element:
-        match local_name(child):
-            case "h":
-                level = next((value for name, value in child.items() if name.endswith("outline-level")), "1")
-                yield f"{'#' * min(int(level), 6)} {_inline(child)}"
-            case "p":
-                yield _inline(child)
-            case "table-row":
-                yield " | ".join(" ".join(_blocks(cell)) for cell in child)
-            case "tracked-changes":
-                pass
-            case _:
-                yield from _blocks(child)
-
-
-def _inline(element: ET.Element) -> str:
-    parts = [element.text or ""]
-    for child in element:
-        match local_name(child):
-            case "tab" | "s":
-                parts.append(" ")
-            case "line-break":
-                parts.append("\n")
-            case "note":
-                parts.append(f" [{' '.join(_blocks(child))}]")
-            case "frame":
-                parts.append(" ".join(_blocks(child)))
-            case "annotation":
-                pass
-            case _:
-                parts.append(_inline(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
-
-
-def rich_text(path: Path) -> str:
-    """Return the text of an .rtf file."""
+def rich_text(path: Path, _read_picture: ReadPicture = no_picture) -> str:
+    """Return the text of an .rtf file, without its pictures."""
     from striprtf.striprtf import rtf_to_text  # noqa: PLC0415 - only needed for RTF
 
     text = rtf_to_text(path.read_bytes().decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
     return str(text)
 
 
-def mail(path: Path) -> str:
+def mail(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return an .eml file, or a web page that was saved as one, as text, with the names of attached files."""
-    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()))
+    return _message(BytesParser(policy=email.policy.default).parsebytes(path.read_bytes()), read_picture)
 
 
-def mailbox(path: Path) -> str:
+def mailbox(path: Path, read_picture: ReadPicture = no_picture) -> str:
     """Return the messages of an .mbox file."""
 
     def parse(file: Any) -> Any:
@@ -320,44 +254,64 @@ def mailbox(path: Path) -> str:
 
     with closing(mbox(path, factory=parse, create=False)) as messages:
         found: list[Any] = [messages[key] for key in messages.iterkeys()]
-        return "\n\n".join(map(_message, found))
+        return "\n\n".join(_message(each, read_picture) for each in found)
 
 
-def _message(message: EmailMessage) -> str:
+def _message(message: EmailMessage, read_picture: ReadPicture) -> str:
     body = message.get_body(("plain", "html"))
-    texts, names = [_text_of_part(body)] if body else [], []
+    pictures = _pictures_of(message)
+
+    def picture_text(address: str) -> str:
+        content = pictures.get(address)
+        return read_picture(content) if content else _data_text(address, read_picture)
+
+    texts, names = [_text_of_part(body, picture_text)] if body else [], []
     is_mixed = message.get_content_subtype() == "mixed"
     for part in message.iter_attachments():
         if part.get_content_type() == "message/rfc822":  # forwarded
-            texts.append(_message(part.get_content()))
+            texts.append(_message(part.get_content(), read_picture))
         elif name := part.get_filename():
             names.append(name)
         elif is_mixed and part.get_content_type() in ("text/plain", "text/html"):  # goes on behind a picture
-            texts.append(_text_of_part(part))
+            texts.append(_text_of_part(part, picture_text))
+    # The text without markup, if there is one, does not say where they are; one that was read is empty.
+    texts += (read_picture(content) for address, content in pictures.items() if address.startswith("cid:"))
     heads = [f"{name}: {message[name]}" for name in ("From", "To", "Cc", "Date") if message[name]]
     attached = [f"Attached: {', '.join(names)}"] if names else []
     return "\n".join([f"# {message['Subject'] or ''}", "", *heads, "", "\n\n".join(filter(None, texts)), *attached])
 
 
-def _text_of_part(part: MIMEPart) -> str:
+def _pictures_of(message: EmailMessage) -> dict[str, bytes]:
+    """Return the content of the pictures in a message, by the addresses that its text has for them."""
+    found = dict[str, bytes]()
+    for part in message.walk():
+        content: Any = part.get_payload(decode=True) if part.get_content_maintype() == "image" else None
+        for address in (f"cid:{str(part['Content-ID'] or '').strip(' <>')}", str(part["Content-Location"] or "")):
+            if content and address not in ("cid:", ""):
+                found[address] = content
+    return found
+
+
+def _text_of_part(part: MIMEPart, picture_text: Callable[[str], str]) -> str:
     """Return the text of a part of a message, whatever encoding it names; empty for what is no text."""
     content: Any = part.get_payload(decode=True) or b""
     try:
         text = content.decode(part.get_content_charset("ascii"))
     except (LookupError, UnicodeError):
         text = next((reading.text for reading in readings(content)), "")
-    return (html_text.to_markdown(text) if part.get_content_subtype() == "html" else text).strip()
+    is_page = part.get_content_subtype() == "html"
+    return (html_text.to_markdown(text, picture_text) if is_page else text).strip()
 
 
-def notebook(path: Path) -> str:
-    """Return the cells of a Jupyter notebook and their outputs that are text."""
+def notebook(path: Path, read_picture: ReadPicture = no_picture) -> str:
+    """Return the cells of a Jupyter notebook and their outputs that are text, or pictures of text."""
     notebook = json.loads(_decoded(path.read_bytes()))
     language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
     cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]  # until 2015
-    return "\n\n".join(part for cell in cells for part in _cell(cell, language))
+    return "\n\n".join(part for cell in cells for part in _cell(cell, language, read_picture))
 
 
-def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+def _cell(cell: Mapping[str, Any], language: str, read_picture: ReadPicture) -> Iterator[str]:
     text = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
     if cell.get("cell_type") != "code":
         yield from filter(None, [text])
@@ -371,6 +325,9 @@ def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         printed = "\n".join(error) if output.get("output_type") in ("error", "pyerr") else _joined(result)
         if printed.strip():
             yield _fenced(_TERMINAL.sub("", printed).strip("\n"), "")
+        for kind in ("png", "jpeg"):
+            picture = _base64_text(_joined(shown.get(f"image/{kind}", shown.get(kind, ""))), read_picture)
+            yield from filter(None, [picture])
 
 
 def _joined(lines: str | list[str]) -> str:

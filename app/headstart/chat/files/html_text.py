@@ -1,6 +1,7 @@
 """Web pages as Markdown: headings, lists, tables, code, links and quotes, without scripts and pictures."""
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 
 _SKIPPED = frozenset({"script", "style", "template", "svg", "iframe", "object", "select", "button", "canvas", "audio"})
@@ -22,9 +23,9 @@ _MAX_NO_TAGS = 1000
 _LINKS = ("http://", "https://", "mailto:")
 
 
-def to_markdown(page: str) -> str:
-    """Convert a web page to Markdown. Everything but markup is text."""
-    writer = _Writer()
+def to_markdown(page: str, picture_text: Callable[[str], str] = lambda _address: "") -> str:
+    """Convert a web page to Markdown. Everything but markup is text; `picture_text` is given the address of each."""
+    writer = _Writer(picture_text)
     # The parser takes hours for a tag that never ends, repeated.
     writer.feed(_NO_TAG.sub("&lt;", page) if len(_NO_TAG.findall(page)) > _MAX_NO_TAGS else page)
     writer.close()
@@ -34,8 +35,9 @@ def to_markdown(page: str) -> str:
 class _Writer(HTMLParser):
     """A parser that writes blocks of Markdown."""
 
-    def __init__(self) -> None:
+    def __init__(self, picture_text: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=True)
+        self._picture_text = picture_text
         self._written: list[str] = []
         self._inline: list[tuple[str, str, list[str]]] = [("", "", [])]  # open elements: tag, address, parts
         self._containers: list[str] = []  # of _CONTAINERS, those that are open
@@ -69,8 +71,8 @@ class _Writer(HTMLParser):
             self._is_reading = True
         elif tag == "br":
             self._add(" " if self._table_depth else "\n")
-        elif tag == "img" and values.get("alt"):
-            self._add(f"[{values['alt']}]")
+        elif tag == "img":
+            self._add_picture(values.get("alt", ""), values.get("src", ""))
         elif tag == "input" and values.get("type") in ("checkbox", "radio"):
             self._add("☒ " if "checked" in values else "☐ ")
         elif (tag == "a" or tag in _MARKS) and len(self._inline) <= _MAX_DEPTH:
@@ -117,6 +119,11 @@ class _Writer(HTMLParser):
 
     def _add(self, text: str) -> None:
         self._inline[-1][2].append(text)
+
+    def _add_picture(self, description: str, address: str) -> None:
+        self._add(f"[{description}]" if description else "")
+        if text := self._picture_text(address):
+            self._add(f" {' '.join(text.split())} " if self._table_depth else f"\n{text}\n")
 
     def _begin_block(self, tag: str) -> None:
         self._is_reading = False

@@ -1,6 +1,10 @@
 """Text recognition in pictures and in the pictures of PDF files, by a model that the caller provides."""
 
+import hashlib
+import io
 import re
+import struct
+import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,9 +20,13 @@ if TYPE_CHECKING:
 MAX_PIXELS = 100_000_000
 MAX_FRAMES = 200  # of a TIFF file
 MAX_PAGE_PICTURES = 20
-_MIN_SIDE = 40  # pixels of a picture in a PDF; smaller ones are ornaments
+MAX_PICTURES = 200  # of a document without pages
+_FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "BMP", "WEBP")
+_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp")
+_MIN_SIDE = 40  # pixels of a picture in a document; smaller ones are ornaments
 _KNOWN = 0.6  # share of a picture's words in the page's text, from which on the text is the picture's
 _WORD = re.compile(r"\w+")
+_WORDS = re.compile(r"(?:\w[^\w\n]*){3}")  # in one line; single letters are read in the lines of a drawing
 Recognize = Callable[["Image"], str]  # from a picture to its text; empty if nothing can be read
 
 
@@ -88,6 +96,66 @@ def flat(picture: "Image") -> "Image":
         paper = Image.new("RGBA", picture.size, "white")
         return Image.alpha_composite(paper, picture.convert("RGBA")).convert("RGB")
     return picture.convert("RGB")
+
+
+class EmbeddedPictures:
+    """The pictures in a document, each of which is read once: a logo may be on every page."""
+
+    def __init__(
+        self, path: Path, recognize: Recognize | None, on_picture: Callable[[int, int], object] = lambda *_: None
+    ) -> None:
+        """`on_picture` is called with the number of each picture that was read, and about how many there are."""
+        self._recognize, self._on_picture = recognize, on_picture
+        self._seen = set[bytes]()
+        self._num_read = self.num_left = 0
+        self._count = _num_pictures(path)
+
+    def read(self, content: bytes) -> str:
+        """Return the text of a picture file; empty for an ornament, a kind that is not read, and one that was read."""
+        digest = hashlib.sha256(content).digest()
+        picture = None if digest in self._seen else self._decoded(content)
+        self._seen.add(digest)
+        if picture is None or self._recognize is None:
+            return ""
+        self._num_read += 1
+        text = self._recognize(picture)
+        self._on_picture(self._num_read, max(self._count, self._num_read))
+        return text if _WORDS.search(text) else ""
+
+    def _decoded(self, content: bytes) -> "Image | None":
+        """Return a picture that is to be read; None for one that is small, huge, too many, or a drawing."""
+        from PIL import Image, ImageOps  # noqa: PLC0415
+
+        try:
+            with Image.open(io.BytesIO(content), formats=_FORMATS) as file:
+                if min(file.size) < _MIN_SIDE or file.width * file.height > MAX_PIXELS:
+                    return None
+                if self._recognize is None or self._num_read == MAX_PICTURES:
+                    self.num_left += 1
+                    return None
+                return flat(ImageOps.exif_transpose(file))
+        except (*document_text.DAMAGE, SyntaxError, struct.error, Image.DecompressionBombError):
+            return None
+
+    def refusal(self, path: Path) -> AttachmentError:
+        """Return the error of a document without text: the model that is missing, if there are pictures."""
+        if self._recognize or not self.num_left:
+            return document_text.without_text(path)
+        return ModelMissingError(
+            "{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on "
+            "the page of models (`headstart models add pp-ocrv6`), then attach it again.",
+            model="PP-OCRv6",
+            path=path.name,
+        )
+
+
+def _num_pictures(path: Path) -> int:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.lower().endswith(_ENDINGS)]
+    except (OSError, zipfile.BadZipFile):
+        return 0
+    return min(len(names), MAX_PICTURES)
 
 
 def picture_text(page: "PageObject", text: str, recognize: Recognize | None) -> str | None:

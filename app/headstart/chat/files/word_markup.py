@@ -1,10 +1,14 @@
-"""The parts of Word documents that mammoth leaves out, as text: formulas, simple fields, and words with a reading."""
+"""The parts of Word documents that mammoth leaves out, as text: formulas, fields, margins, text boxes and pictures."""
 
 import io
 import re
 import zipfile
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
+
+from headstart.chat.files.office_formula import in_one_line, local_name
+from headstart.chat.files.office_parts import ReadPicture, keep_one_form, related, shown_texts, small
 
 _PARTS = re.compile(r"word/(?:document\d*|footnotes|endnotes)\.xml")
 _FORMULA = re.compile(rb"<m:oMath\b[^>]*>.*?</m:oMath>", re.DOTALL)
@@ -13,19 +17,29 @@ _AROUND_FORMULA = re.compile(rb"</?m:oMathPara\b[^>]*>|<m:oMathParaPr\b.*?</m:oM
 _AROUND_TEXT = re.compile(
     rb"</?w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b[^>]*>|<w:(rt|rubyPr)\b[^>/]*>.*?</w:\1>", re.DOTALL
 )
-_SIMPLE = re.compile(r"\w*|.")
-_INTEGRAL = "∫"  # the sign of an operator that names none
+_DRAWINGS = ("drawing", "pict", "object")
+_DRAWN = re.compile(rb"<(?:\w+:)?(?:drawing|pict|object|headerReference|footerReference)\b")
+_LETTER = re.compile(r"[^\W\d_]")
+_LINK = re.compile("/relationships}")
+_COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_FORMS, _FALLBACK = f"{_COMPATIBLE}AlternateContent", f"{_COMPATIBLE}Fallback"
 
 
-def readable(document: zipfile.ZipFile) -> io.BytesIO:
-    """Return a copy of a Word document, without pictures, of which mammoth reads all."""
+def readable(document: zipfile.ZipFile, read_picture: ReadPicture) -> io.BytesIO:
+    """Return a copy of a Word document, without pictures but with their text, of which mammoth reads all."""
     copy = io.BytesIO()
     with zipfile.ZipFile(copy, "w") as archive:
         for name in document.namelist():
             if not name.endswith((".xml", ".rels")):
                 continue
             content = document.read(name)
-            archive.writestr(name, _plain(content) if _PARTS.fullmatch(name) else content)
+            if _PARTS.fullmatch(name):
+                content = _plain(content)
+                if _DRAWN.search(content):
+                    root = _with_boxes(content, document, name, read_picture)
+                    _add_margins(root, document, name, read_picture)
+                    content = ET.tostring(root)
+            archive.writestr(name, content)
     copy.seek(0)
     return copy
 
@@ -43,40 +57,75 @@ def _with_lines(content: bytes) -> bytes:
     return _AROUND_FORMULA.sub(b"", _FORMULA.sub(lambda _: next(texts), content))
 
 
-def in_one_line(element: ET.Element) -> str:
-    """Return a formula of an office file, or a part of one, in one line, such as (a+b)/2 or x^2."""
-
-    def part(name: str, *, is_grouped: bool = True) -> str:
-        text = "".join(in_one_line(child) for child in element if local_name(child) == name)
-        return f"({text})" if is_grouped and not _SIMPLE.fullmatch(text) else text
-
-    def limits() -> str:
-        return "".join(f"{mark}{text}" for mark, name in (("_", "sub"), ("^", "sup")) if (text := part(name)))
-
-    match local_name(element):
-        case "t":
-            return element.text or ""
-        case "f":
-            return f"{part('num')}/{part('den')}"
-        case "sSub" | "sSup" | "sSubSup":
-            return f"{part('e')}{limits()}"
-        case "rad":
-            return f"{part('deg')}√{part('e')}"
-        case "nary":
-            return f"{_sign(element, 'chr', _INTEGRAL)}{limits()} {part('e', is_grouped=False)}"
-        case "d":
-            inside = ", ".join(in_one_line(child) for child in element if local_name(child) == "e")
-            return f"{_sign(element, 'begChr', '(')}{inside}{_sign(element, 'endChr', ')')}"
-        case _:
-            return "".join(map(in_one_line, element))
+def _with_boxes(content: bytes, document: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> ET.Element:
+    """Put the text boxes of each drawing behind its run, and in boxes of their own what diagrams and pictures say."""
+    root = ET.fromstring(content)  # noqa: S314
+    keep_one_form(root)
+    for forms in root.iter(_FORMS):
+        for form in forms:
+            form.tag = _FALLBACK  # the one that mammoth reads
+    parts, parents = related(document, name), {child: parent for parent in root.iter() for child in parent}
+    for drawing in [each for each in root.iter() if local_name(each) in _DRAWINGS]:
+        inside = list(_inside(drawing))
+        boxes = [each for each in inside if local_name(each) == "txbxContent"]
+        for box in boxes:
+            parents[box].remove(box)
+        links = (value for each in inside for key, value in each.items() if _LINK.search(key))
+        texts = [each.get("string", "") for each in inside if local_name(each) == "textpath"]  # letters as an ornament
+        texts += shown_texts(document, (parts[link] for link in links if link in parts), read_picture)
+        boxes += [_box(root, text) for text in texts if text]
+        if boxes:
+            behind = ET.Element(f"{_namespace(root)}pict")
+            behind.extend(boxes)
+            parents[drawing].append(behind)
+    return root
 
 
-def _sign(element: ET.Element, kind: str, usual: str) -> str:
-    """Return the sign of an operator or a bracket: the value of a property."""
-    found = (each for each in element.iterfind("*/*") if local_name(each) == kind)
-    return next((value for each in found for value in each.attrib.values()), usual)
+def _add_margins(root: ET.Element, document: zipfile.ZipFile, name: str, read_picture: ReadPicture) -> None:
+    """Put what stands at the head of pages before the text, and what stands at their foot behind it, each once."""
+    parts, body, seen = related(document, name), root.find("{*}body"), set[str]()
+    margins = dict[str, list[ET.Element]](headerReference=[], footerReference=[])
+    for reference in [each for section in root.iter(f"{_namespace(root)}sectPr") for each in _references(section)]:
+        links = (value for key, value in reference.items() if _LINK.search(key))
+        for part in small(document, (parts[link] for link in links if link in parts)):
+            margin = _with_boxes(_plain(document.read(part.name)), document, part.name, read_picture)
+            text = "".join(each.text or "" for each in margin.iter(f"{_namespace(root)}t"))
+            if text not in seen and _LETTER.search(text):  # more than the number of the page
+                margins[local_name(reference)] += margin
+            seen.add(text)
+    for each in [each for blocks in margins.values() for block in blocks for each in block.iter()]:
+        each.attrib = {key: value for key, value in each.items() if not _LINK.search(key)}  # they are another part's
+    if body is not None:
+        body[:] = [*margins["headerReference"], *body, *margins["footerReference"]]
 
 
-def local_name(element: ET.Element) -> str:
-    """Return the name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
+def _references(section: ET.Element) -> Iterator[ET.Element]:
+    """Yield the heads and feet of pages of a section; one of the first page counts only if the section has it."""
+    has_first = any(local_name(each) == "titlePg" for each in section)
+    for each in section:
+        is_shown = has_first or each.get(f"{_namespace(section)}type") != "first"
+        if is_shown and local_name(each) in ("headerReference", "footerReference"):
+            yield each
+
+
+def _inside(drawing: ET.Element) -> Iterator[ET.Element]:
+    """Yield the elements of a drawing, without those in its text boxes."""
+    for child in drawing:
+        yield child
+        if local_name(child) != "txbxContent":
+            yield from _inside(child)
+
+
+def _box(root: ET.Element, text: str) -> ET.Element:
+    """Return a text box with lines."""
+    box = ET.Element(f"{_namespace(root)}txbxContent")
+    run = ET.SubElement(ET.SubElement(box, f"{_namespace(root)}p"), f"{_namespace(root)}r")
+    for number, line in enumerate(text.split("\n")):
+        if number:
+            ET.SubElement(run, f"{_namespace(root)}br")
+        ET.SubElement(run, f"{_namespace(root)}t").text = line
+    return box
+
+
+def _namespace(root: ET.Element) -> str:
+    return root.tag[: root.tag.find("}") + 1]

@@ -30,6 +30,7 @@ PIECE = 200_000  # characters of a text without pages that are read at a time
 _POLL_S = 0.02  # a question waits as long
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NICE = 10
+_BUSY = "busy"
 
 
 class Unit(StrEnum):
@@ -119,8 +120,16 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     return False
 
 
-def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> Iterator[FileSection]:
-    """Yield the text of a file in pieces, from a page or character on. Raises AttachmentError and NoTextError."""
+def pieces(
+    path: Path,
+    start: int = 0,
+    recognize: Recognize | None = None,
+    on_picture: Callable[[int, int], object] = lambda *_: None,
+) -> Iterator[FileSection]:
+    """Yield the text of a file in pieces, from a page or character on. Raises AttachmentError and NoTextError.
+
+    `on_picture` is called after each picture of a piece that has many.
+    """
     kind = attachments.document(path)
     if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path, MAX_PAGES)
@@ -128,11 +137,12 @@ def pieces(path: Path, start: int = 0, recognize: Recognize | None = None) -> It
         for number, page in enumerate(pdf_text.pages(path, reader, start, recognize), start=start + 1):
             yield FileSection(page, Unit.PAGE, number, number if number < count else 0, number / count)
     elif kind is DocumentKind.PICTURE:
-        yield from _parts(_text_in_picture(path, recognize), Unit.NONE, start)
+        yield from _parts(_text_in_picture(path, recognize, on_picture), Unit.NONE, start)
     elif kind is DocumentKind.RECORDING:
         raise NoTextError
     elif kind:
-        yield from _parts(attachments.read_document(path, kind, largest=LARGEST).text, Unit.NONE, start)
+        document = attachments.read_document(path, kind, on_picture, LARGEST, recognize)
+        yield from _parts(document.text, Unit.NONE, start)
     else:
         yield from _parts(_plain_text(path), Unit.LINE, start)
 
@@ -160,29 +170,34 @@ def _parts(text: str, unit: Unit, start: int) -> Iterator[FileSection]:
         start = end
 
 
-def _text_in_picture(path: Path, recognize: Recognize | None) -> str:
+def _text_in_picture(path: Path, recognize: Recognize | None, on_picture: Callable[[int, int], object]) -> str:
     try:
-        return pictures.read_picture(path, recognize)
+        return pictures.read_picture(path, recognize, on_picture)
     except AttachmentError as error:
         if not os.access(path, os.R_OK):
             raise
         raise NoTextError from error
 
 
-def serve(lines: Iterable[str], find_recognize: Callable[[], Recognize | None] = lambda: None) -> Iterator[str]:
-    """Yield a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON.
+def serve(
+    lines: Iterable[str],
+    write: Callable[[str], object],
+    find_recognize: Callable[[], Recognize | None] = lambda: None,
+) -> None:
+    """Write a line of JSON for each piece of the files; each of `lines` has a path and where to start, as JSON.
 
-    The model that reads pictures is looked for anew for each file: it may be installed meanwhile.
+    Of a piece that has many pictures, `"busy"` comes after each. The model that reads pictures is looked for anew for
+    each file: it may be installed meanwhile.
     """
     for line in lines:
         path, start = json.loads(line)
         try:
-            for piece in pieces(Path(path), start, find_recognize()):
-                yield json.dumps(piece)
+            for piece in pieces(Path(path), start, find_recognize(), lambda *_: write(json.dumps(_BUSY))):
+                write(json.dumps(piece))
         except NoTextError:
-            yield json.dumps("skipped")
+            write(json.dumps("skipped"))
         except AttachmentError:
-            yield json.dumps("unreadable")
+            write(json.dumps("unreadable"))
 
 
 class TextReader:
@@ -233,6 +248,9 @@ class _Process:
             line = self._next_line(is_wanted)
             self._place = None
             reply = json.loads(line or '"unreadable"')
+            if reply == _BUSY:
+                self._place = (file, start)
+                continue
             if not line and last.unit is Unit.PAGE and last.next:  # one page takes too long: go on behind it
                 self.close()
                 reply = ["", Unit.PAGE, start + 1, start + 1, last.share]

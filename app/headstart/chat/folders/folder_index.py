@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headstart.chat import search
 from headstart.chat.conversation import BETWEEN_HEADINGS, HEAD_OF_SHEET, TABLE_ENDINGS, Excerpt, storable
+from headstart.chat.files.attachments import ILLUSTRATED_ENDINGS
 from headstart.chat.files.passages import MOST, TOKENIZER, cut
 from headstart.chat.folders import folder_search
 from headstart.chat.folders.folder_files import (
@@ -40,7 +41,7 @@ from headstart.errors import AttachmentError, HistoryError
 if TYPE_CHECKING:
     from headstart.chat.folders.vectors import StoredVectors
 
-VERSION = 4
+VERSION = 5
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
@@ -268,7 +269,8 @@ class FolderIndex:
             if self._connection.execute(query, (_RECOGNITION,)).fetchone()[0] == model:
                 return
             with database.transaction(self._connection):
-                gone = "DELETE FROM file WHERE state IN (?, ?) OR path LIKE '%.pdf'"
+                illustrated = " OR ".join(f"path LIKE '%{ending}'" for ending in ILLUSTRATED_ENDINGS)
+                gone = f"DELETE FROM file WHERE state IN (?, ?) OR {illustrated}"  # noqa: S608 - endings of ours
                 if model and self._connection.execute(gone, (_SKIPPED, _UNREADABLE)).rowcount:
                     erasing.add_order(self._connection)
                 self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (_RECOGNITION, model))

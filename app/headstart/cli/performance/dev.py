@@ -179,8 +179,7 @@ class TextFlags:
 def print_text(arguments: TextFlags, _load: Load) -> int:
     """Print the text of a document. Return the exit code. Raises AttachmentError."""
     if arguments.lines and arguments.file == Path("-"):
-        for line in folder_files.serve(sys.stdin, find_recognize):
-            print(line, flush=True)
+        folder_files.serve(sys.stdin, partial(print, flush=True), find_recognize)
         return 0
     if arguments.lines:
         return _run_for_programs(arguments.file)

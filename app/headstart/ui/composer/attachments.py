@@ -38,7 +38,7 @@ MAX_SILENCE_S = 60  # of the process, before it is given up
 class DocumentReader(QObject):
     """Reader of one document. Emits `read` or `failed` once, and neither after `cancel`."""
 
-    progressed = Signal(int, int)  # pages read, pages of a PDF; or seconds of a recording
+    progressed = Signal(int, int)  # pages read, pages of a PDF; pictures of other documents; seconds of a recording
     read = Signal(object)  # Attachment
     failed = Signal(str, str)  # a sentence, the model that is missing
 
@@ -213,16 +213,18 @@ class AttachmentTray(QWidget):
         chip = self._readers[reader] = self._chip(path.name, self.tr("Stop reading {}").format(path.name))
         chip.show_remark(self.tr("reading…"))
         chip.remove.clicked.connect(partial(self._abandon, reader))
-        reader.progressed.connect(partial(self._show_progress, chip, is_recording=kind is DocumentKind.RECORDING))
+        reader.progressed.connect(partial(self._show_progress, chip, kind))
         reader.read.connect(partial(self._finish, reader))
         reader.failed.connect(partial(self._fail, reader))
         reader.start()
 
-    def _show_progress(self, chip: "AttachmentChip", page: int, pages: int, *, is_recording: bool) -> None:
-        if is_recording:
-            chip.show_remark(self.tr("{time} of {length}").format(time=clock(page), length=clock(pages)))
+    def _show_progress(self, chip: "AttachmentChip", kind: DocumentKind, done: int, count: int) -> None:
+        if kind is DocumentKind.RECORDING:
+            chip.show_remark(self.tr("{time} of {length}").format(time=clock(done), length=clock(count)))
+        elif kind in (DocumentKind.PDF, DocumentKind.PICTURE):
+            chip.show_remark(self.tr("page {page} of {pages}").format(page=done, pages=count))
         else:
-            chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))
+            chip.show_remark(self.tr("picture {number} of {count}").format(number=done, count=count))
 
     def _finish(self, reader: DocumentReader, attachment: Attachment) -> None:
         self._drop(reader)

@@ -763,6 +763,10 @@
         <source>page {page} of {pages}</source>
         <translation>第 {page} 页，共 {pages} 页</translation>
     </message>
+    <message>
+        <source>picture {number} of {count}</source>
+        <translation>第 {number} 张图片，共 {count} 张</translation>
+    </message>
 </context>
 <context>
     <name>Attention</name>
@@ -4211,6 +4215,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
         <translation>{path} 有 {size:.1f} MB，而最多为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
+        <translation>{path} 只有图片而没有文字，并且没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
     </message>
     <message>
         <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>
