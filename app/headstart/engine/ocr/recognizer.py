@@ -25,7 +25,8 @@ _SAMPLE = 8  # lines that tell how a page is turned
 _TALL = 1.5  # height of a box on its side, in its widths
 _MIN_CONFIDENCE = 0.6  # mean probability of the characters of a line
 _SURE = 0.98  # such a line is not read again
-_WIDE = 1.6  # width of a line that is read again: of narrow type, letters merge
+_NARROW = 0.9  # width of a line, in that of its shape, when it is read first: nearly all lines are sure then
+_WIDE = 1.6  # that of a line that is read again: of narrow type, letters merge
 _MIN_LINE = 4  # pixels
 _SAME_ANGLE = 0.02  # radians between a line and the page
 _LEVEL = 1.0  # pixels that a line may rise or fall when it is cut out without a turn
@@ -93,7 +94,7 @@ class Recognizer:
 
     def _texts(self, picture: Image.Image, boxes: Sequence[Box]) -> list[str]:
         """Return the text of each line; empty for what cannot be read. A line that is not sure is read again, wider."""
-        readings = self._readings([_crop(picture, box) for box in boxes])
+        readings = self._readings([_crop(picture, box, _NARROW) for box in boxes])
         unsure = [place for place, reading in enumerate(readings) if reading.confidence < _SURE]
         again = self._readings([_crop(picture, boxes[place], _WIDE) for place in unsure])
         for place, reading in zip(unsure, again, strict=True):
