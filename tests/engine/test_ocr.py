@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from headstart.engine.hardware import machine
 from headstart.engine.ocr.boxes import Box, text_boxes
 from headstart.engine.ocr.reading_order import Line, page_text
-from headstart.engine.ocr.recognizer import Recognizer
+from headstart.engine.ocr.recognizer import Recognizer, detector_precision
 
 
 def _map_with(*boxes: Box) -> np.ndarray:
@@ -38,6 +39,17 @@ def test_each_line_has_a_box_of_its_own() -> None:
 
 def test_nothing_is_found_on_an_empty_page() -> None:
     assert list(text_boxes(np.zeros((64, 64), np.float32))) == []
+
+
+@pytest.mark.parametrize(
+    ("sets", "is_half"),
+    [(("AVX2",), False), (("AVX-512", "AVX512-BF16"), True), (("AVX-512", "AVX512-BF16", "AMX"), False), (None, False)],
+)
+def test_lines_are_found_in_bfloat16_where_that_is_safe(
+    sets: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, *, is_half: bool
+) -> None:
+    monkeypatch.setattr(machine, "instruction_sets", lambda: sets)
+    assert bool(detector_precision()) == is_half
 
 
 def _lines(*places: tuple[str, float, float, float], angle: float = 0.0) -> list[Line]:

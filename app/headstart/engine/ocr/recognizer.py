@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image, ImageChops
 
+from headstart.engine.hardware import machine
 from headstart.engine.hardware.runtime import core, openvino
 from headstart.engine.ocr.boxes import Box, text_boxes
 from headstart.engine.ocr.reading_order import Line, page_text
@@ -44,8 +45,8 @@ class Recognizer:
 
     def __init__(self, folder: Path) -> None:
         """Load the models. Raises RuntimeError and OSError for files that are not those of such a model."""
-        compiled = (core().compile_model(folder / name, "CPU") for name in (DETECTOR, CLASSIFIER))
-        self._detector, self._classifier = (model.create_infer_request() for model in compiled)
+        self._detector = core().compile_model(folder / DETECTOR, "CPU", detector_precision()).create_infer_request()
+        self._classifier = core().compile_model(folder / CLASSIFIER, "CPU").create_infer_request()
         hint = {"PERFORMANCE_HINT": "THROUGHPUT"}  # a line for each core is read sooner than a line by all cores
         self._reader = openvino().AsyncInferQueue(core().compile_model(folder / READER, "CPU", hint))
         self._reader.set_callback(_store_reading)
@@ -109,6 +110,15 @@ class Recognizer:
             self._reader.start_async({0: _input([crops[place]], width)}, (self._characters, readings, place))
         self._reader.wait_all()
         return readings
+
+
+def detector_precision() -> dict[str, str]:
+    """Return bfloat16 where lines are found sooner in it, and as well.
+
+    For one core of a processor with AMX, compiling a small model in it ends the process.
+    """
+    sets = machine.instruction_sets() or ()
+    return {"INFERENCE_PRECISION_HINT": "bf16"} if "AVX512-BF16" in sets and "AMX" not in sets else {}
 
 
 def _store_reading(request: Any, task: tuple[Any, list[_Reading], int]) -> None:
