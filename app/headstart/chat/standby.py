@@ -97,13 +97,13 @@ def _bring_unsent(chat: Chat, copy: Store, store: Store) -> None:
         store.save_draft(chat.id, chat.draft)
     if chat.draft or files:
         store.save_draft_files(chat.id, files)
-    ids = {_sign(message): id_ for id_, message in store.conversation(chat.id).messages.items()}
+    ids = {_identity(message): id_ for id_, message in store.conversation(chat.id).messages.items()}
     messages, before = copy.conversation(chat.id).messages, store.edits(chat.id)
-    edits = {ids.get(_sign(messages[id_])): edit for id_, edit in copy.edits(chat.id).items()}
+    edits = {ids.get(_identity(messages[id_])): edit for id_, edit in copy.edits(chat.id).items()}
     store.save_edits(chat.id, before, before | {id_: edit for id_, edit in edits.items() if id_ is not None})
 
 
-def _sign(message: ChatMessage) -> tuple[float, str]:
+def _identity(message: ChatMessage) -> tuple[float, str]:
     """Return what a message has in both histories; its id may differ."""
     return message.created, message.text
 
