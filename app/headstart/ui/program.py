@@ -307,7 +307,7 @@ class Program(QObject):
         chats.events.answered.connect(self.model_in_use.show)
         chats.events.answered.connect(self.model_in_use.check)
         chats.events.hint_shown.connect(self.chat_controller.show_hint)
-        chats.events.saved.connect(self.chat_controller.show_saved)
+        chats.all_saved.connect(self.chat_controller.show_saved)
         chats.events.sent.connect(self.maintenance.sync)
         self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
         self.model_in_use.shown.connect(self.read_ahead.follow)

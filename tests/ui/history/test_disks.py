@@ -93,14 +93,19 @@ def test_disk_that_cannot_be_written_at_the_start_costs_nothing(
 
 def test_disk_that_gets_full_keeps_the_message(qtbot: QtBot, disk: Path, app: Program) -> None:
     ask(qtbot, app, "first question")
-    long = "word " * 8_000
-    notice = app.window.chat.notice
+    chat, long = app.chat_controller.session.chat.id, "word " * 8_000
+    unsaved = app.window.chat.unsaved
     with full(disk):
         app.window.chat.composer.edit.setPlainText(long)
         write(app, "")
-        qtbot.waitUntil(lambda: not notice.isHidden() and str(disk) in notice.text, timeout=WAIT)
+        qtbot.waitUntil(lambda: str(disk) in unsaved.text, timeout=WAIT)
+        qtbot.waitUntil(lambda: "tokens" in app.window.chat.notice.text, timeout=WAIT)  # the message is too long, too
+        app.window.sidebar.new_requested.emit()
+        assert str(disk) in unsaved.text
+        app.window.sidebar.list.chosen.emit(chat, None)
         assert app.window.chat.composer.text() == long
     app.window.chat.composer.clear()
+    qtbot.waitUntil(unsaved.isHidden, timeout=WAIT)
     ask(qtbot, app, "third question")
     assert texts(app)[::2] == ["first question", "third question"]
 

@@ -42,6 +42,7 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
     app.chats.events.error_occurred.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: bool(said) and not app.chat_controller.session.is_answering, timeout=WAIT)
+    assert app.window.chat.unsaved.text == said[0]
     assert len(said) == 1
     assert said[0].startswith("The disk is full")
     assert "tried again" in said[0]
@@ -56,7 +57,7 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
     with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
         app.chat_controller.session._retry.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
-    assert app.window.chat.notice.text == "Everything is saved again."
+    assert (app.window.chat.notice.text, app.window.chat.unsaved.text) == ("Everything is saved again.", "")
 
 
 def test_draft_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
@@ -213,7 +214,7 @@ def test_next_message_saves_unsaved_text(qtbot: QtBot, open_program: Open) -> No
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: app.chat_controller.session.has_unsaved_answer, timeout=WAIT)
     write(app, "too early")
-    assert "The disk is full" in app.window.chat.notice.text
+    qtbot.waitUntil(lambda: "The disk is full" in app.window.chat.notice.text, timeout=WAIT)
     assert app.window.chat.composer.text() == "too early"
     _fill_disk(app.store, full=False)
     app.window.chat.composer.clear()

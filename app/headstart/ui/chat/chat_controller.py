@@ -90,6 +90,7 @@ class ChatController(QObject):
     @Slot()
     def show_saved(self) -> None:
         """Show that everything is saved again after an error."""
+        self._page.unsaved.hide()
         self._page.notice.say(self.tr("Everything is saved again."))
 
     def edit_last(self) -> None:

@@ -171,6 +171,7 @@ class ChatPage(QFrame):
         self.comparison: Comparison | None = None  # once two answers are compared
         self.empty = EmptyPage(self)
         self.notice = NoticeBar(self)
+        self.unsaved = NoticeBar(self)  # while the history takes nothing; no other notice replaces it
         self.selection = SelectionBar(self.transcript, self)
         self.work = WorkBar(self)
         self.call = CallBar(self)
@@ -316,7 +317,7 @@ class ChatPage(QFrame):
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
-        for part in (self.selection, self.work, self.notice, self.folder, self.call, self.composer):
+        for part in (self.selection, self.work, self.unsaved, self.notice, self.folder, self.call, self.composer):
             foot.addWidget(part)
         column = stacked(self, self._header, self.legend, self.live, self.find_bar, spacing=0)
         for page in (self.transcript, self.empty):

@@ -680,7 +680,7 @@ class ChatSession(QObject):
             if not self._has_reported_failure:
                 self._has_reported_failure = True
                 words = self.tr("{fault} What is not saved stays here, and saving is tried again.")
-                self._events.error_occurred.emit(words.format(fault=translate_error(error)), None)
+                self._events.error_occurred.emit(words.format(fault=translate_error(error)), Cause.SAVING)
             return False
         self._report_success()
         return True

@@ -173,6 +173,7 @@ class ChatsController(QObject):
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
     destroyed_chats = Signal(int)  # how many, for good
+    all_saved = Signal()  # earlier attempts to save had failed
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class ChatsController(QObject):
         self._store, self._loader, self._settings, self._tools = store, loader, settings, tools
         self.events = ChatEvents(self)
         self.events.saved.connect(self._drop_idle_sessions)
-        self.events.saved.connect(self._drop_copy)
+        self.events.saved.connect(self._on_saved)
         self.events.still_unsaved.connect(self._save_into_copy)
         self._sessions: dict[str, ChatSession] = {}
         self._copy: Store | None = None  # of the history, with what this does not take
@@ -404,11 +405,14 @@ class ChatsController(QObject):
                     session.save_into(self._copy)
 
     @Slot()
-    def _drop_copy(self) -> None:
-        """Remove the copy once the history has everything."""
-        if self._copy and not any(session.has_unsaved for session in self._sessions.values()):
+    def _on_saved(self) -> None:
+        """Remove the copy once the history has everything, and say so."""
+        if any(session.has_unsaved for session in self._sessions.values()):
+            return
+        if self._copy:
             self._try(partial(standby.drop, self._copy))
             self._copy = None
+        self.all_saved.emit()
 
     def _delete_orphaned_caches(self) -> None:
         """Delete the prompt caches of chats that are gone, after a kill or after a backup replaced the history."""

@@ -39,6 +39,7 @@ class Cause(StrEnum):
     REACH = "reach"  # where messages go
     TOOLS = "tools"  # a server did not start
     DICTATION = "dictation"
+    SAVING = "saving"  # the history does not take what is written
 
 
 class NoticeBar(QFrame):

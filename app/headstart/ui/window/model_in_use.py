@@ -81,7 +81,8 @@ class ModelInUse(QObject):
     @Slot(str, object)
     def show_error(self, sentence: str, cause: Cause | None = None) -> None:
         """Show an error. If the model is the cause, offer the page of models."""
-        notice, adding = self._window.chat.notice, self._models.adding
+        page, adding = self._window.chat, self._models.adding
+        notice = page.unsaved if cause is Cause.SAVING else page.notice
         if cause is not Cause.MODEL:
             notice.say(sentence, bad=True, cause=cause)
         elif self._models.choices.usable:
