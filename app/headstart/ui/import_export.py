@@ -276,10 +276,15 @@ class ImportExport(QObject):
 
     imported = Signal()
 
-    def __init__(self, page: ChatPage, store: Store, undo_stack: UndoStack, parent: QObject) -> None:
-        """`page` shows the progress of a PDF, and the last error until something succeeds."""
+    def __init__(
+        self, page: ChatPage, store: Store, undo_stack: UndoStack, settle: Callable[[], bool], parent: QObject
+    ) -> None:
+        """`page` shows the progress of a PDF, and the last error until something succeeds.
+
+        `settle` saves what is open; it returns False, and says why, while chats may not change.
+        """
         super().__init__(parent)
-        self._page, self._store, self._undo_stack = page, store, undo_stack
+        self._page, self._store, self._undo_stack, self._settle = page, store, undo_stack, settle
         self._pdf: PdfSteps | None = None
         self._path = Path()
         self._timer = QTimer(self)
@@ -448,6 +453,8 @@ class ImportExport(QObject):
         reports: list[str] = []
         refused: list[str] = []
         self._page.notice.retract(Cause.FILE)
+        if not self._settle():
+            return
         for path in paths:
             with showing_errors(refused.append):
                 imported_file = read_file(path)
@@ -459,8 +466,7 @@ class ImportExport(QObject):
             show(shown[0])
         undoable = None
         if shown or any(each.projects for each in imports):
-            undoable = Undoable(self.tr("Import"), self.tr("Imported chats"), partial(self._undo, imports))
-            self._undo_stack.push(undoable)
+            undoable = self._push_undoable(imports)
         if missing := _other_parts(paths):
             further = self.tr("The export has further parts, import them too: {}.")
             reports.append(further.format(", ".join(path.name for path in missing)))
@@ -469,11 +475,23 @@ class ImportExport(QObject):
             undo = partial(self._undo_stack.undo_action, undoable) if undoable else None
             self._page.notice.say(words, action, undo, bad=bool(refused), cause=Cause.FILE)
 
+    def _push_undoable(self, imports: Sequence[Import]) -> Undoable:
+        undoable = Undoable(self.tr("Import"), self.tr("Imported chats"), partial(self._undo, imports))
+        self._undo_stack.push(undoable)
+        return undoable
+
     def _undo(self, imports: Sequence[Import]) -> None:
+        if not self._settle():
+            self._push_undoable(imports)
+            return
+        kept = 0
         with showing_errors(self._say):
             for done in reversed(imports):
-                self._store.undo_import(done)
+                kept += self._store.undo_import(done)
         self.imported.emit()
+        if kept:
+            words = self.tr("Chats that stay, because you wrote in them: {count}.").format(count=whole(kept))
+            self._page.notice.say(words, cause=Cause.FILE)
 
     def _report(self, imported_file: Imported, done: Import) -> str:
         """Say how many chats and projects came from a program, what was here already, and what was left out."""

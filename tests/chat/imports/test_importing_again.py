@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headstart.chat.conversation import Conversation, Project
+from headstart.chat.conversation import AnswerOutcome, Conversation, Project
 from headstart.chat.history.reader import Group
 from headstart.chat.history.store import Store, open_store
 from headstart.chat.imports.files import parse
@@ -126,6 +126,31 @@ def test_import_is_undone_whole(store: Store) -> None:
     assert texts(store, first) == ["one", "two", "three", "four"]
     again = bring(store, chat(1, *TALK, _text("user", "five")), chat(2))
     assert (len(again.added), list(again.extended)) == (1, [first])
+
+
+def test_chat_that_goes_on_stays_when_its_import_is_undone(store: Store) -> None:
+    chats = [chat(1), chat(2), chat(3)]
+    done = bring(store, *chats)
+    answered, drafted, _ = done.added
+    before = store.conversation(answered)
+    store.save(answered, before, before.ask("mine"))
+    store.save_draft(drafted, "begun")
+    assert store.undo_import(done) == 2
+    assert {each.id for each in store.chats()} == {answered, drafted}
+    again = bring(store, *chats)
+    assert (len(again.added), again.known) == (1, 2)
+
+
+def test_equal_answers_are_no_reason_to_keep_a_chat(store: Store) -> None:
+    made = store.create_chat("twice")
+    asked = Conversation().ask("hello")
+    twice = asked.begin_answer().finish(2, AnswerOutcome("same")).regenerate(2).finish(3, AnswerOutcome("same"))
+    store.save(made.id, Conversation(), twice)
+    saved = to_json([(made, store.conversation(made.id))])
+    store.destroy(made.id)
+    done = bring(store, json.loads(saved.replace(made.id, "another")))
+    assert store.undo_import(done) == 0
+    assert not store.chats()
 
 
 def test_project_that_comes_back_has_its_chats(store: Store) -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
 
 from headstart.chat.json_chats import to_json
 from headstart.ui.program import Program
 from tests.chat.imports.test_imports import CLAUDE, TALK, _chain, _text
 from tests.ui.conftest import Speak
-from tests.ui.person import press
+from tests.ui.person import WAIT, ask, begin, press, stored, texts
 
 Choose = Callable[..., None]
 
@@ -96,3 +97,71 @@ def test_import_reports_in_the_language_of_the_window(
     speak("zh_CN")
     choose(path)
     assert app.window.chat.notice.text == "已从 ChatGPT 导入 1 个对话。未导入：没有消息的对话（1）。"
+
+
+def test_open_chat_takes_the_messages_of_an_import(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    app.import_file(str(_written(path, [_chain(*TALK)])))
+    app.window.chat.composer.set_text("typed meanwhile")
+    app.import_file(str(_written(path, [_chain(*TALK, _text("user", "five"), _text("assistant", "six"))])))
+    assert texts(app) == ["one", "two", "three", "four", "five", "six"]
+    assert app.window.chat.composer.text() == "typed meanwhile"
+    app.window.chat.composer.clear()
+    ask(qtbot, app, "seven")
+    assert [text for text, _ in stored(app)] == [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "You wrote: seven",
+    ]
+
+
+def test_message_that_is_edited_goes_with_its_import(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    app.import_file(str(_written(path, [_chain(*TALK)])))
+    app.import_file(str(_written(path, [_chain(*TALK, _text("user", "five"), _text("assistant", "six"))])))
+    app.chat_controller.edit_last()
+    app.window.chat.composer.set_text("five, but better")
+    app.undo_stack.undo()
+    assert texts(app) == ["one", "two", "three", "four"]
+    assert app.window.chat.composer.text() == "five, but better"
+    assert app.window.chat.unsaved.isHidden()
+    app.window.chat.composer.clear()
+    ask(qtbot, app, "five again")
+    assert len(stored(app)) == 6
+
+
+def test_undo_keeps_imported_chats_that_go_on(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    chats = [{**_chain(*TALK), "conversation_id": f"id {number}"} for number in range(3)]
+    app.import_file(str(_written(tmp_path / "conversations.json", chats)))
+    ask(qtbot, app, "my own words")
+    app.undo_stack.undo()
+    assert len(app.store.chats()) == 1
+    assert stored(app)[-2][0] == "my own words"
+    assert app.window.chat.notice.text == "Chats that stay, because you wrote in them: 1."
+
+
+def test_chat_that_goes_with_its_import_is_left(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    app.import_file(str(_written(tmp_path / "conversations.json", [_chain(*TALK)])))
+    assert texts(app)
+    app.undo_stack.undo()
+    assert not texts(app)
+    ask(qtbot, app, "new")
+    assert [chat.title for chat in app.store.chats()] == ["new"]
+
+
+def test_nothing_is_imported_while_an_answer_is_written(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    app.import_file(str(_written(path, [_chain(*TALK)])))
+    begin(qtbot, app, "toy: words 1500")
+    app.import_file(str(_written(path, [_chain(*TALK, _text("user", "five"))])))
+    assert "still being written" in app.window.chat.notice.text
+    app.undo_stack.undo()
+    assert "still being written" in app.window.chat.notice.text
+    assert app.undo_stack.next
+    app.chat_controller.stop()
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)

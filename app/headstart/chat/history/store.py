@@ -153,8 +153,11 @@ class Store(Reader):
                 self._import(chat, conversation, key, result)
         return result
 
-    def undo_import(self, done: Import) -> None:
-        """Remove what an import added, so that it can be imported again."""
+    def undo_import(self, done: Import) -> int:
+        """Remove what an import added, so that it can be imported again.
+
+        Chats with messages or unsent words of your own stay; return how many.
+        """
         with self._saving():
             for chat_id, messages in done.extended.items():
                 before = after = self.conversation(chat_id)
@@ -164,11 +167,13 @@ class Store(Reader):
                 for id_ in messages:
                     query = f"DELETE FROM source_message WHERE message = ? AND source IN ({_SOURCES_OF})"  # noqa: S608
                     self._connection.execute(query, (id_, chat_id))
-            for chat_id in done.added:
+            unchanged = [chat_id for chat_id in done.added if not self._goes_on(chat_id)]
+            for chat_id in unchanged:
                 self._connection.execute(f"DELETE FROM source WHERE rank IN ({_SOURCES_OF})", (chat_id,))  # noqa: S608
-            self._destroy(done.added)
+            self._destroy(unchanged)
             for name in done.projects:
                 self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
+        return len(done.added) - len(unchanged)
 
     def change_project(self, name: str, changed: Project) -> str:
         """Replace a project and return its stored name. Raises HistoryError if another project has that name."""
@@ -305,6 +310,15 @@ class Store(Reader):
         self._set(chat_id, updated=max(chat.updated, *(after.messages[id_].created for id_ in new.values())))
         self._note_source(key, chat_id, new)
         result.extended[chat_id] = tuple(new.values())
+
+    def _goes_on(self, chat_id: str) -> bool:
+        """Return whether a chat has messages that no import brought, or unsent words."""
+        chat = self.chat(chat_id)
+        if chat and (chat.draft or self.draft_files(chat_id) or self.edits(chat_id)):
+            return True
+        query = f"SELECT key FROM source_message WHERE source IN ({_SOURCES_OF})"  # noqa: S608
+        brought = {row["key"] for row in self._connection.execute(query, (chat_id,))}
+        return not brought.issuperset(message_keys(self.conversation(chat_id)).values())
 
     def _exists(self, chat_id: str) -> bool:
         return bool(self._connection.execute("SELECT 1 FROM chat WHERE id = ?", (chat_id,)).fetchone())

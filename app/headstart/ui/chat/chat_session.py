@@ -359,6 +359,17 @@ class ChatSession(QObject):
         """Take over what was changed elsewhere, such as the title, but keep the draft."""
         self.chat = replace(chat, draft=self.chat.draft)
 
+    def save(self) -> bool:
+        """Save what could not be saved before; return whether everything is saved."""
+        self._save_behind()
+        return not self.has_unsaved
+
+    def reload(self) -> None:
+        """Take over the messages that an import added to the chat or removed from it. Nothing may be unsaved."""
+        self.conversation = self._stored_conversation = self._store.conversation(self.chat.id)
+        self.edits = self._stored_edits = self._store.edits(self.chat.id)
+        self.reset.emit()
+
     def close(self) -> None:
         """Save the text of an answer being written; the next start marks that as interrupted."""
         self._save_partial()

@@ -308,6 +308,23 @@ class ChatsController(QObject):
     def refresh(self) -> None:
         self._try(self._list)
 
+    def settle(self) -> bool:
+        """Save everything; return whether that succeeded and no answer is being written, and say it if not."""
+        if any(session.is_answering for session in self._sessions.values()):
+            self._on_error(self.tr("An answer is still being written; stop it or wait for its end."))
+            return False
+        return all(session.save() for session in self._sessions.values())
+
+    @Slot()
+    def reload(self) -> None:
+        """Take over what an import added to chats, or what its undo removed."""
+        for key, session in list(self._sessions.items()):
+            if session.is_stored and self._store.chat(key):
+                self._try(session.reload)
+            elif session.is_stored and session is self.current:
+                self.open_new()
+        self.refresh()
+
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat another title."""
         if title.strip():

@@ -36,8 +36,8 @@ class WindowCommands(QObject):
         self._window, self._store, self._chats = window, store, chats
         self._chat_controller, self._settings, self._undo_stack = chat_controller, settings, undo_stack
         self._actions: dict[str, QAction] = window.actions_by_name
-        self._import_export = ImportExport(window.chat, store, undo_stack, self)
-        self._import_export.imported.connect(chats.refresh)
+        self._import_export = ImportExport(window.chat, store, undo_stack, self._settle, self)
+        self._import_export.imported.connect(chats.reload)
         self._window.sidebar.export_requested.connect(lambda ids: self._import_export.export(*ids))
         # Only while there is no answer to stop: then Esc is the key of "stop".
         self._escape_key = QShortcut(QKeySequence(Qt.Key.Key_Escape), window, self._escape)
@@ -47,6 +47,11 @@ class WindowCommands(QObject):
         self._connect_view()
         settings.changed.connect(self.update)
         self.update()
+
+    def _settle(self) -> bool:
+        """Save everything before chats change in the history; return whether they may."""
+        self._chat_controller.composing.save_draft()
+        return self._chats.settle()
 
     @Slot()
     def update(self) -> None:
