@@ -149,7 +149,7 @@ def test_position_survives_changed_heights(make: Make, qtbot: QtBot) -> None:
     _settle(qtbot, transcript)
     index = _seen(transcript)[1]
     place = transcript.view(index).y() - bar.value()
-    transcript.replace(MessageContent(index - 2, "assistant", PARAGRAPH * 30))
+    transcript.replace(index - 2, MessageContent(index - 2, "assistant", PARAGRAPH * 30))
     transcript.remove(0)
     assert transcript.view(index - 1).y() - bar.value() == place
 

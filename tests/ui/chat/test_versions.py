@@ -393,3 +393,15 @@ def test_up_arrow_edits_the_last_question(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Up)
     assert app.window.chat.composer.text() == "first"
+
+
+def test_messages_move_up_when_one_is_deleted(qtbot: QtBot, app: Program) -> None:
+    for text in ("first", "second"):
+        ask(qtbot, app, text)
+    first, answer, second, other = texts(app)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[0].id)
+    assert texts(app) == [answer, second, other]
+    app.window.chat.transcript.action_requested.emit(MessageAction.REGENERATE, shown(app)[0].id)
+    assert "question of this answer was deleted" in app.window.chat.notice.text
+    app.undo_stack.undo()
+    assert texts(app) == [first, answer, second, other]

@@ -355,9 +355,9 @@ def _update(transcript: Transcript, contents: Sequence[MessageContent]) -> None:
         return
     for old in reversed(shown[len(contents) :]):
         transcript.remove(old.id)
-    for old, new in zip(shown[num_same:], contents[num_same:], strict=False):
+    for index, (old, new) in enumerate(zip(shown[num_same:], contents[num_same:], strict=False), num_same):
         if _differs(old, new):
-            transcript.replace(new, instead_of=old.id)
+            transcript.replace(index, new)
     for new in contents[len(shown) :]:
         transcript.add(new)
     if contents and contents[-1].state is MessageState.STREAMING:

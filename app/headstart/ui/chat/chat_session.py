@@ -228,6 +228,11 @@ class ChatSession(QObject):
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 
+    def last_request(self) -> ConversationRequest | None:
+        """Return a request with all messages shown; None if there is no question among them."""
+        path = self.conversation.path
+        return self.request(path) if _has_question(path) else None
+
     def request(self, messages: Iterable[ChatMessage], settings: Settings | None = None) -> ConversationRequest:
         """Build the request for an answer, or for the rest of one if the messages end with it."""
         settings = settings or self.settings
@@ -396,7 +401,10 @@ class ChatSession(QObject):
 
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """Have the last message of `conversation` written: an answer that is empty or has a beginning."""
-        if self._require(settings) is not None:
+        if not _has_question(conversation.path):
+            words = self.tr("The question of this answer was deleted. Edit the answer, or ask again.")
+            self._events.error_occurred.emit(words, Cause.MESSAGE)
+        elif self._require(settings) is not None:
             request = structs.replace(self.request(conversation.path, settings), stop_on_repetition=stop_on_repetition)
             self._start(conversation, request, settings)
 
@@ -708,6 +716,10 @@ class ChatSession(QObject):
         if self._try_save(lambda: self._store.rename(self.chat.id, title)):
             self.chat = replace(self.chat, title=title)
             self.chat_changed.emit(self.chat)
+
+
+def _has_question(path: Iterable[ChatMessage]) -> bool:
+    return any(message.role is Role.USER for message in path)
 
 
 def _of(conversation: Conversation, edits: Mapping[int, Edit]) -> Mapping[int, Edit]:

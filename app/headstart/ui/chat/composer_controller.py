@@ -153,8 +153,7 @@ class ComposerController(QObject):
         text, files = self._composer.text().strip(), self._composer.attached
         if text or files:
             return self._prepare(text, files).request  # the folders are searched when the message is sent
-        path = self._session.conversation.path
-        return self._session.request(path) if path else None
+        return self._session.last_request()
 
     def begin_edit(self, id_: int) -> None:
         """Put a message and its files into the composer to edit them. Words for another one stay with that one."""

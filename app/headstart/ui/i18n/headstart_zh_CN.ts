@@ -1429,6 +1429,10 @@
         <translation>{}（分支）</translation>
     </message>
     <message>
+        <source>The question of this answer was deleted. Edit the answer, or ask again.</source>
+        <translation>这条回答的问题已被删除。请编辑该回答，或重新提问。</translation>
+    </message>
+    <message>
         <source>Waiting for the model…</source>
         <translation>正在等待模型…</translation>
     </message>

@@ -1429,6 +1429,10 @@
         <translation>{}（分支）</translation>
     </message>
     <message>
+        <source>The question of this answer was deleted. Edit the answer, or ask again.</source>
+        <translation>這則回答的問題已被刪除。請編輯該回答，或重新提問。</translation>
+    </message>
+    <message>
         <source>Waiting for the model…</source>
         <translation>正在等待模型…</translation>
     </message>

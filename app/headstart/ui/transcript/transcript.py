@@ -230,15 +230,14 @@ class Transcript(QScrollArea):
         self._renumber()
         self._refresh(anchor.shifted(-int(index < anchor.index)))
 
-    def replace(self, content: MessageContent, instead_of: MessageId | None = None) -> None:
-        """Show another state of a message, or another version `instead_of` it."""
-        index = self._index.pop(content.id if instead_of is None else instead_of)
-        self._index[content.id] = index
+    def replace(self, index: int, content: MessageContent) -> None:
+        """Show another state of a message, or another message in its place."""
         entry = self._entries[index]
         entry.content = content
         entry.width = 0
         if entry.view:
             entry.view.set_message(content)
+        self._renumber()
         self._refresh()
 
     def contents(self) -> list[MessageContent]:
