@@ -293,7 +293,7 @@ class ChatPage(QFrame):
         """Give a low page to the parts around the messages, and the place of the folder to a question with answers."""
         column = self.layout()
         assert column
-        is_asking = bool(self.proposal and not self.proposal.isHidden())
+        is_asking = any(bar and not bar.isHidden() for bar in (self.proposal, self.call))
         for page in (self.transcript, self.empty):
             if page.isHidden():
                 continue
