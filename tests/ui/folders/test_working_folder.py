@@ -91,7 +91,7 @@ def test_change_is_shown_and_made_when_it_is_allowed(qtbot: QtBot, app: Program,
     assert (step.name, step.text) == ("edit_file notes.txt", "-two\n+2\n\nChanged notes.txt.")
 
 
-@pytest.mark.parametrize(("zoom", "size"), [(100, (690, 470)), (200, (1100, 900))])
+@pytest.mark.parametrize(("zoom", "size"), [(100, (480, 400)), (100, (690, 470)), (200, (1100, 900))])
 def test_long_change_leaves_room_for_the_answers(
     qtbot: QtBot, app: Program, place: Path, zoom: int, size: tuple[int, int]
 ) -> None:
@@ -108,7 +108,9 @@ def test_long_change_leaves_room_for_the_answers(
     qtbot.waitUntil(lambda: bottom(question.refuse) <= question.height(), timeout=WAIT)
     assert not reach.cut(question)
     assert all(each.mapTo(question, QPoint(0, 0)).y() >= bottom(question.text) for each in answers)
-    question.refuse.click()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        question.refuse.click()
+    qtbot.waitUntil(app.window.chat.folder.isVisible, timeout=WAIT)  # it gave its place in the lowest window
 
 
 def test_refused_change_is_not_made(qtbot: QtBot, app: Program, place: Path) -> None:

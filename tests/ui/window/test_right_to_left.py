@@ -1,9 +1,11 @@
 """The mirrored window of languages that are read from the right."""
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -58,24 +60,32 @@ def test_list_of_chats_is_mirrored(
     app = open_program()
     ask(qtbot, app, "open")
     chat = app.store.chats()[0]
-    app.store.create_tag("a", (chat.id,))
-    app.chats.refresh()
     click_chat(app, "open")
     listing = app.window.sidebar.list
-    picture = listing.viewport().grab(listing.visualRect(listing.model().index(1, 0))).toImage()
 
-    def reach_of(colour: str) -> tuple[int, int]:
-        found = [
-            x
-            for x in range(picture.width())
-            for y in range(picture.height())
-            if picture.pixelColor(x, y).name() == colour
-        ]
-        return min(found), max(found)
+    def picture() -> QImage:
+        app.chats.refresh()
+        return listing.viewport().grab(listing.visualRect(listing.model().index(1, 0))).toImage()
 
-    assert reach_of(LIGHT.accent)[1] > 0.9 * picture.width()  # the mark at the open chat
-    assert reach_of(LIGHT.text)[0] > 0.5 * picture.width()  # its title
-    assert reach_of(LIGHT.muted)[1] < 0.5 * picture.width()  # its tag
+    plain = picture()
+    app.chats.rename(chat.id, "other")
+    other = picture()
+    app.store.create_tag("a", (chat.id,))
+    tagged = picture()
+    mark = [x for x, _, colour in _pixels(plain) if colour == LIGHT.accent]
+    assert min(mark) > 0.9 * plain.width()  # at the open chat
+    assert min(_changed(plain, other)) > 0.5 * plain.width()  # its title
+    assert max(_changed(other, tagged)) < 0.5 * plain.width()  # its tag
+
+
+def _pixels(picture: QImage) -> list[tuple[int, int, str]]:
+    places = itertools.product(range(picture.width()), range(picture.height()))
+    return [(x, y, picture.pixelColor(x, y).name()) for x, y in places]
+
+
+def _changed(before: QImage, after: QImage) -> list[int]:
+    """Return how far from the left the pixels are in which two pictures differ."""
+    return [x for (x, _, old), (_, _, new) in zip(_pixels(before), _pixels(after), strict=True) if old != new]
 
 
 def test_wrapped_rows_begin_on_the_right(qtbot: QtBot) -> None:

@@ -4,14 +4,15 @@ import gc
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QLabel, QPlainTextEdit, QStyle
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QLabel, QPlainTextEdit, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import ConversationRequest, Message
 from headstart.ui.composer.composer import Composer, TokenCount
 from headstart.ui.program import Program
+from headstart.ui.sidebar.chats_controller import ChatPlace
 from headstart.ui.transcript.message import MessageContent
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.figure_table import FigureTable
@@ -219,12 +220,47 @@ def test_archive_has_room_in_a_low_window(qtbot: QtBot, app: Program) -> None:
     sidebar = app.window.sidebar
     assert sidebar.undo_bar.isVisible()
     qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
-    labels = [label for label in sidebar.findChildren(QLabel) if label.isVisible() and label.text()]
-    assert "The search finds these chats, too." in [label.text() for label in labels]
-    assert all(label.height() >= label.heightForWidth(label.width()) for label in labels)
+    assert "The search finds these chats, too." in _whole_labels(sidebar)
     assert not sidebar.tags.isVisible()
     app.window.resize(700, 700)
     qtbot.waitUntil(sidebar.tags.isVisible, timeout=WAIT)
+
+
+def test_bin_has_room_in_a_low_window(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "archived")
+    app.window.actions_by_name["new"].trigger()
+    ask(qtbot, app, "deleted")
+    deleted, archived = (chat.id for chat in app.store.chats())
+    app.chats.archive(archived, archived=True)
+    app.chats.delete(deleted)
+    app.window.resize(700, 400)
+    app.chats.show_place(ChatPlace.BIN)
+    sidebar = app.window.sidebar
+    assert sidebar.undo_bar.isVisible()
+    qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
+    assert "Recently deleted" in _whole_labels(sidebar)
+    assert not sidebar.archive.isVisible()
+    app.window.resize(700, 700)
+    qtbot.waitUntil(sidebar.archive.isVisible, timeout=WAIT)
+
+
+def test_live_figures_have_room_in_a_low_window(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: words 100")
+    app.window.resize(480, 400)
+    app.window.actions_by_name["live"].trigger()
+    live = app.window.chat.live
+    for _ in range(3):  # what is laid out may ask for another layout
+        QApplication.processEvents()
+    assert live.geometry().bottom() <= app.window.chat.composer.mapTo(app.window.chat, QPoint(0, 0)).y()
+    assert {"Speed", "Time spent"} <= set(_whole_labels(live))
+
+
+def _whole_labels(part: QWidget) -> list[str]:
+    """Return the words that are shown, none of which is cut."""
+    labels = [label for label in part.findChildren(QLabel) if label.isVisible() and label.text()]
+    assert all(label.height() >= label.heightForWidth(label.width()) for label in labels)
+    assert all(label.height() >= label.minimumSizeHint().height() for label in labels)
+    return [label.text() for label in labels]
 
 
 def test_undo_banner_fits_the_sidebar(app: Program) -> None:

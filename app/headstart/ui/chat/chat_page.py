@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -282,6 +282,27 @@ class ChatPage(QFrame):
         foot = self._foot.layout()
         assert foot
         set_margins(foot, start=side, top=SMALL, end=side + bar, bottom=MEDIUM)
+        self._make_room()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a bar appeared, or the text became larger
+            self._make_room()
+        return super().event(event)
+
+    def _make_room(self) -> None:
+        """Give a low page to the parts around the messages, and the place of the folder to a question with answers."""
+        column = self.layout()
+        assert column
+        is_asking = any(bar and not bar.isHidden() for bar in (self.proposal, self.call))
+        for page in (self.transcript, self.empty):
+            if page.isHidden():
+                continue
+            usual = page.minimumSizeHint().height()
+            needed = max(column.totalMinimumSize().height(), column.totalMinimumHeightForWidth(self.width()))
+            room = self.height() - needed + (page.minimumHeight() or usual)
+            page.setMinimumHeight(min(max(room, 1), usual))
+            folder = self.folder.sizeHint().height() + SMALL if self.folder.is_yielding else 0
+            self.folder.set_yielding(is_asking and room < folder)
 
     def _fit_header(self) -> None:
         """Show words beside the icons where there is room for them."""

@@ -74,22 +74,25 @@ class LiveFigures:
             self.acceptance.append(sum(round_.accepted for round_ in self._recent) / drafted)
 
 
-_HEIGHT = 26
+_HEIGHT, _MIN_HEIGHT = 26, 8
 _MAX_BAR_WIDTH = 12.0
 _EDGE = 2.0
 
 
 class Chart(QWidget):
-    """A chart as high as a line of text and as wide as its room."""
+    """A chart as high as a line of text, or lower in a low window, and as wide as its room."""
 
     usual_width = 120
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
 
     def sizeHint(self) -> QSize:
         return QSize(self.usual_width, _HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, _MIN_HEIGHT)
 
 
 class Sparkline(Chart):

@@ -408,6 +408,10 @@ class ChatList(QListView):
         self.customContextMenuRequested.connect(self._on_menu_requested)
         self.clicked.connect(self._on_clicked)
 
+    def minimumSizeHint(self) -> QSize:
+        """Return the size of one row: in a low sidebar the parts around the list need their room."""
+        return QSize(super().minimumSizeHint().width(), line_height(self.font()) + 2 * SMALL)
+
     def show_listing(self, listing: SidebarContent, current: str | None) -> None:
         """Show chats or hits; `current` is the id of the open chat."""
         if listing != self._listing:

@@ -182,9 +182,10 @@ class Sidebar(QFrame):
         self._listing = SidebarContent(())
         self._query = ""  # the last query
         self._opens_first = False  # Enter was pressed before there were hits
-        self._new = self._button("new", self.tr("New chat"))
-        self.models = self._button("models", self.tr("Models"))
-        self.archive, self.bin = self._button("archive", ""), self._button("bin", "")
+        self._new = self._button("new", self.tr("New chat"), self)
+        self._ways = QWidget(self)
+        self.archive, self.bin = self._button("archive", "", self._ways), self._button("bin", "", self._ways)
+        self.models = self._button("models", self.tr("Models"), self._ways)
         self.place = PlaceBar(self)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search chats"))
@@ -291,7 +292,8 @@ class Sidebar(QFrame):
         for part in (self._empty, self.list):
             column.addWidget(part, 1)
         column.addStretch(0)
-        for below in (self.undo_bar, self.archive, self.bin, self.models):
+        stacked(self._ways, self.archive, self.bin, self.models, spacing=TINY)
+        for below in (self.undo_bar, self._ways):
             column.addWidget(below)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -299,9 +301,10 @@ class Sidebar(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """Give a low sidebar to the head of the list: "All chats" brings projects and tags back."""
+        """Give a low sidebar to the head of the list: "All chats" brings projects, tags and other places back."""
         is_low = self.height() < scaled(_LOW, self.font())
-        self._groups.setHidden(is_low and not self.place.isHidden())
+        for part in (self._groups, self._ways):
+            part.setHidden(is_low and not self.place.isHidden())
 
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """Return a heading with a button that adds an item."""
@@ -346,8 +349,8 @@ class Sidebar(QFrame):
             return self.tr("No chat is archived. The menu of a chat can archive it.")
         return self.tr("No chats yet. A chat appears here after its first message.")
 
-    def _button(self, name: str, label: str) -> QPushButton:
-        button = QPushButton(label, self)
+    def _button(self, name: str, label: str, parent: QWidget) -> QPushButton:
+        button = QPushButton(label, parent)
         button.setIcon(icon(name, QPalette.ColorRole.WindowText))
         set_style_class(button, "flat")
         button.setStyleSheet("text-align: left")

@@ -22,6 +22,7 @@ class FolderBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         set_style_class(self, "bar")
+        self._has_folder = self.is_yielding = False
         self._name = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.details = button(self.tr("Details…"), self, "flat")
         self.details.setAccessibleName(self.tr("Details of the working folder"))
@@ -38,7 +39,8 @@ class FolderBar(QFrame):
         return "" if self.isHidden() else self._name.text()
 
     def show_folder(self, folder: ChatFolder) -> None:
-        self.setVisible(folder.path is not None)
+        self._has_folder = folder.path is not None
+        self._update()
         if folder.path is None:
             return
         set_style_property(self, "severity", "danger" if folder.fault else "")
@@ -46,3 +48,12 @@ class FolderBar(QFrame):
             self._name.show_text(translate_error(folder.fault), str(folder.path))
         else:
             self._name.show_text(self.tr("Works on {}").format(short_path(folder.path)), str(folder.path))
+
+    def set_yielding(self, yielding: bool) -> None:
+        """Hide while the place is needed by a question."""
+        if yielding != self.is_yielding:
+            self.is_yielding = yielding
+            self._update()
+
+    def _update(self) -> None:
+        self.setVisible(self._has_folder and not self.is_yielding)
