@@ -18,7 +18,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from headstart import paths
+from headstart import paths, private_files
+from headstart.chat.history.database import FILE_NAME
+from headstart.chat.history.store import open_store
 from headstart.engine.hardware import machine
 from headstart.library import manifest, vocabulary
 from tests import junk, source_state
@@ -157,6 +159,19 @@ def headstart_home(
         home.mkdir()
         (home / "measured").symlink_to(shared_home / "measured")
     return home
+
+
+@pytest.fixture(scope="session")
+def new_history(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], None]:
+    """A function that puts an empty history into a folder: a copy, as making one takes longer than many tests."""
+    made = tmp_path_factory.mktemp("history") / "new"
+    open_store(made).close()
+
+    def put(folder: Path) -> None:
+        private_files.make(folder)
+        shutil.copy(made / FILE_NAME, folder)
+
+    return put
 
 
 @pytest.fixture(scope="session")

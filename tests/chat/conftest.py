@@ -1,6 +1,6 @@
 """An empty history."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +16,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(folder: Path) -> Iterator[Store]:
+def store(folder: Path, new_history: Callable[[Path], None]) -> Iterator[Store]:
     """The open history."""
+    new_history(folder)
     with closing(open_store(folder)) as opened:
         yield opened

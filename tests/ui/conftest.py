@@ -68,7 +68,7 @@ def history(headstart_home: Path) -> Path:
 
 
 @pytest.fixture
-def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]]:
+def open_program(qtbot: QtBot, history: Path, new_history: Callable[[Path], None]) -> Iterator[Callable[..., Program]]:
     """A function that opens the window on the history with a toy engine; a second call is a restart."""
     opened: list[Program] = []
 
@@ -79,6 +79,8 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
             before.window.close()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
+        if not history.exists():
+            new_history(history)
         toy = EngineSource((*PROGRAM, "--pace", str(pace)), find)
         opened.append(Program(application, open_store(history), engine or toy))
         opened[-1].start()

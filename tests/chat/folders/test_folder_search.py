@@ -1,5 +1,6 @@
 """Questions to folders: names, lists, the newest, follow-ups, and none that are put in where nothing fits."""
 
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,12 @@ def test_list_has_the_files_that_are_asked_for(named: tuple[FolderIndex, Path], 
     index, folder = named
     (listed, *_) = index.find([str(folder)], understand(question))
     assert listed.text.splitlines()[0] == f"{count} files:"
+
+
+def test_long_question_is_parsed_at_once() -> None:
+    began = time.thread_time()
+    assert understand("word " * 20_000 + "in Paris").names == ("paris",)
+    assert time.thread_time() - began < 5  # on the processor; usually a fiftieth of that
 
 
 def test_list_names_the_files(index: FolderIndex, folder: Path) -> None:

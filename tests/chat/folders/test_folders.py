@@ -60,6 +60,12 @@ class TopicEmbedder:
         return bytes((vector / np.linalg.norm(vector)).tobytes())
 
 
+@pytest.fixture(autouse=True)
+def usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a busy machine read files as fast as it tests."""
+    monkeypatch.setattr(folder_files, "_NICE", 0)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """The folder of the history."""

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from bench.toy import PROGRAM
 from bench.window.profile import toy_model
 from headstart.chat.conversation import Project
+from headstart.chat.folders import folder_files
 from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
@@ -37,9 +38,10 @@ Open = Callable[..., Program]
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a busy machine time to read the files before a question is sent."""
+    """Give a busy machine time to read the files before a question is sent, and let it read as fast as it tests."""
     for name in ("SEARCH_S", "FIRST_SEARCH_S"):
         monkeypatch.setattr(folders_controller, name, PATIENCE)
+    monkeypatch.setattr(folder_files, "_NICE", 0)
 
 
 @pytest.fixture

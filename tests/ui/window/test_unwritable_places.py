@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,16 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
 
 
-sys.addaudithook(_refuse)
+@cache
+def _watch_changes() -> None:
+    """Install the hook, only where a test needs it: it stays, and each of Python's events calls it from then on."""
+    sys.addaudithook(_refuse)
 
 
 @contextmanager
 def read_only_folder(folder: Path) -> Iterator[None]:
     """Context manager in which Python cannot change a folder."""
+    _watch_changes()
     _read_only.append(str(folder))
     try:
         yield

@@ -228,9 +228,10 @@ def _goes_on(text: str, own: tuple[str, ...], before: Sequence[tuple[str, str]])
 
 def _names(text: str) -> Iterator[str]:
     """Yield the words of a question that are names by their capital letters."""
-    is_german = _GERMAN.search(text)
+    is_german, end = _GERMAN.search(text), 0
     for run in search.RUN.finditer(text):
-        word, is_first = run[0], _BEGINS.search(text[: run.start()])
+        word, is_first = run[0], _BEGINS.search(text, end, run.start())  # from the word before: a text may be long
+        end = run.end()
         if _CODE.fullmatch(word):
             yield word.lower()
         elif word[0].isupper() and not (is_german or is_first or word.isupper()):

@@ -40,10 +40,9 @@ class Component:
 def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component, ...]:
     """Return Headstart, Python and every required package, by name; `places`: the packages of another program."""
     path = [str(place) for place in places] or sys.path
-    used = {canonical_name(dist.name): dist for dist in _needed(root, path, set())}
-    used.pop(canonical_name(OWN), None)
-    parts = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
-    return (_headstart(), _python(), *parts)
+    parts = {canonical_name(part.name): part for part in map(_component, _needed(root, path, set()))}
+    parts.pop(canonical_name(OWN), None)
+    return (_headstart(), _python(), *sorted(parts.values(), key=lambda part: part.name.lower()))
 
 
 def _needed(name: str, path: list[str], visited: set[str]) -> Iterator[metadata.Distribution]:
@@ -62,15 +61,14 @@ def _needed(name: str, path: list[str], visited: set[str]) -> Iterator[metadata.
 
 
 def _component(dist: metadata.Distribution) -> Component:
-    fields = dist.metadata
+    fields = dist.metadata  # read once: each look at it, and each at a name or a version, parses it again
+    name, version = fields["Name"], fields["Version"]
     pages = [*_all(fields, "Home-page"), *(line.partition(",")[2].strip() for line in _all(fields, "Project-URL"))]
     texts = [Path(str(dist.locate_file(file))) for file in dist.files or () if _TEXTS.match(file.name)]
-    licence = _licence(fields) or _UNSAID.get(canonical_name(dist.name), "")
+    licence = _licence(fields) or _UNSAID.get(canonical_name(name), "")
     files = tuple(path for path in texts if path.is_file())
-    files = (
-        files or tuple(_LICENCES / name for name in _LEFT_OUT.get(canonical_name(dist.name), ())) or _general(licence)
-    )
-    return Component(dist.name, dist.version, licence, next(iter(pages), ""), files)
+    files = files or tuple(_LICENCES / text for text in _LEFT_OUT.get(canonical_name(name), ())) or _general(licence)
+    return Component(name, version, licence, next(iter(pages), ""), files)
 
 
 def _general(licence: str) -> tuple[Path, ...]:
