@@ -111,12 +111,13 @@ def test_each_action_says_what_cannot_be_written(qtbot: QtBot, app: Program, tmp
     ask(qtbot, app, "first question")
     app.store.add_project(Project("Papers", folders=(str(tmp_path),)))
     (tmp_path / "others.json").write_text(json.dumps(OTHERS), encoding="utf-8")
-    notice = app.window.chat.notice
+    bars = (app.window.chat.notice, app.window.chat.unsaved)
     for name, action in ACTIONS.items():
-        notice.hide()
+        for bar in bars:
+            bar.hide()
         with fault(app):
             action(app, tmp_path)
-            qtbot.waitUntil(lambda: not notice.isHidden() and str(tmp_path) in notice.text, timeout=WAIT)
+            qtbot.waitUntil(lambda: any(str(tmp_path) in bar.text for bar in bars), timeout=WAIT)
         assert app.window.isVisible(), name
         assert texts(app)[0] == "first question", name
     assert app.window.chat.composer.text() == "second question"

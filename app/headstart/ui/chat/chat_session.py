@@ -365,9 +365,10 @@ class ChatSession(QObject):
         self.chat = replace(chat, draft=self.chat.draft)
 
     def save(self) -> bool:
-        """Save what could not be saved before; return whether everything is saved."""
-        self._save_behind()
-        return not self.has_unsaved
+        """Save what could not be saved before; return whether everything is saved, and report why if it is not."""
+        is_saved = self._try_save(self._write_unsaved)
+        self._report_success()
+        return is_saved
 
     def reload(self) -> None:
         """Take over the messages that an import added to the chat or removed from it. Nothing may be unsaved."""

@@ -39,16 +39,17 @@ class ContentCache:
     """The shown contents of one chat. A message that has not changed keeps its MessageContent object."""
 
     def __init__(self) -> None:
-        # By id: the message, its version, whether it is the last one, and its content.
-        self._entries: dict[int, tuple[ChatMessage, tuple[int, int], bool, MessageContent]] = {}
+        # By id: the message, its version, whether it is the last one, how many passages it can show, and its content.
+        self._entries: dict[int, tuple[ChatMessage, tuple[int, int], bool, int, MessageContent]] = {}
 
     def contents(self, conversation: Conversation, messages: Iterable[ChatMessage]) -> list[MessageContent]:
         """Return the contents of messages, the same objects as before where nothing has changed."""
         before, self._entries = self._entries, {}
         for message in messages:
-            key = (message, conversation.version(message.id), _is_last(conversation, message))
+            version, is_last = conversation.version(message.id), _is_last(conversation, message)
+            key = (message, version, is_last, _num_passages(conversation, message))
             entry = before.get(message.id)
-            is_same = entry is not None and entry[0] is message and entry[1:3] == key[1:]
+            is_same = entry is not None and entry[0] is message and entry[1:-1] == key[1:]
             self._entries[message.id] = entry if entry and is_same else (*key, content(conversation, message))
         return [content for *_, content in self._entries.values()]
 
@@ -99,6 +100,12 @@ def _shown_call(call: ToolCall) -> Attachment:
 def _question(conversation: Conversation, answer: ChatMessage) -> ChatMessage | None:
     is_answer = answer.role is Role.ASSISTANT and answer.parent is not None
     return conversation.messages.get(answer.parent) if is_answer and answer.parent is not None else None
+
+
+def _num_passages(conversation: Conversation, answer: ChatMessage) -> int:
+    """Return how many passages went with the question whose files are still in the chat."""
+    question = _question(conversation, answer)
+    return sum(passage.message in conversation.messages for passage in question.passages) if question else 0
 
 
 def _searched(conversation: Conversation, answer: ChatMessage) -> str:
