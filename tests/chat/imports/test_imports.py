@@ -629,6 +629,16 @@ def test_odd_export_of_another_program_is_read_or_refused(data: st.DataObject) -
         assert all(message.role in Role for message in tree.messages.values())
 
 
+def test_half_a_character_is_replaced_wherever_it_stands() -> None:
+    broken = copy.deepcopy(SAMPLES["llama.cpp"])
+    for message in broken["messages"]:
+        message |= {"model": "qwen\ud83d", "content": "\ud83d hello"}
+    ((_, tree),) = _import(broken).chats
+    texts = [text for message in tree.messages.values() for text in (message.model, message.text) if text]
+    assert "\ufffd" in "".join(texts)
+    assert all(text.encode() for text in texts)
+
+
 @pytest.mark.parametrize("program", SAMPLES)
 def test_every_program_is_told_from_the_others(program: str) -> None:
     assert _import(SAMPLES[program]).program == program

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from headstart.chat.conversation import Attachment, ChatMessage, Conversation, Role, ToolCall
+from headstart.chat.conversation import Attachment, ChatMessage, Conversation, Role, ToolCall, storable
 from headstart.chat.json_chats import MAX_MESSAGES, Bundle, long_text, new_chat, require_few
 from headstart.chat.tagged_thinking import separated
 from headstart.errors import Translatable
@@ -153,8 +153,8 @@ def joined(content: object) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a string; an empty one for any other value."""
-    return value if isinstance(value, str) else ""
+    """Return a string as the history can hold it; an empty one for any other value."""
+    return storable(value) if isinstance(value, str) else ""
 
 
 def key_of(value: object) -> str | None:
