@@ -490,7 +490,7 @@ class ImportExport(QObject):
                 kept += self._store.undo_import(done)
         self.imported.emit()
         if kept:
-            words = self.tr("Chats that stay, because you wrote in them: {count}.").format(count=whole(kept))
+            words = self.tr("Chats that stay, because you changed them: {count}.").format(count=whole(kept))
             self._page.notice.say(words, cause=Cause.FILE)
 
     def _report(self, imported_file: Imported, done: Import) -> str:

@@ -141,6 +141,13 @@ def test_chat_that_goes_on_stays_when_its_import_is_undone(store: Store) -> None
     assert (len(again.added), again.known) == (1, 2)
 
 
+def test_chat_that_stays_keeps_its_project(store: Store) -> None:
+    done = bring(store, {**CLAUDE, "project": {"name": "Cooking"}})
+    store.save_draft(done.added[0], "begun")
+    store.undo_import(done)
+    assert store.projects() == (Group("Cooking", 1),)
+
+
 def test_equal_answers_are_no_reason_to_keep_a_chat(store: Store) -> None:
     made = store.create_chat("twice")
     asked = Conversation().ask("hello")

@@ -120,19 +120,29 @@ def test_open_chat_takes_the_messages_of_an_import(qtbot: QtBot, app: Program, t
     ]
 
 
-def test_message_that_is_edited_goes_with_its_import(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["edit", "ask"])
+def test_undo_keeps_imported_messages_that_go_on(qtbot: QtBot, app: Program, tmp_path: Path, change: str) -> None:
     path = tmp_path / "conversations.json"
     app.import_file(str(_written(path, [_chain(*TALK)])))
     app.import_file(str(_written(path, [_chain(*TALK, _text("user", "five"), _text("assistant", "six"))])))
-    app.chat_controller.edit_last()
-    app.window.chat.composer.set_text("five, but better")
+    if change == "ask":
+        ask(qtbot, app, "seven")
+    else:
+        app.chat_controller.edit_last()
+        app.window.chat.composer.set_text("five, but better")
+    before = texts(app)
     app.undo_stack.undo()
-    assert texts(app) == ["one", "two", "three", "four"]
-    assert app.window.chat.composer.text() == "five, but better"
-    assert app.window.chat.unsaved.isHidden()
-    app.window.chat.composer.clear()
-    ask(qtbot, app, "five again")
-    assert len(stored(app)) == 6
+    assert texts(app) == before
+    assert app.window.chat.composer.text() == ("five, but better" if change == "edit" else "")
+    assert app.window.chat.notice.text == "Chats that stay, because you changed them: 1."
+
+
+def test_undo_removes_imported_messages_from_the_open_chat(app: Program, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    app.import_file(str(_written(path, [_chain(*TALK)])))
+    app.import_file(str(_written(path, [_chain(*TALK, _text("user", "five"))])))
+    app.undo_stack.undo()
+    assert texts(app) == [text for text, _ in stored(app)] == ["one", "two", "three", "four"]
 
 
 def test_undo_keeps_imported_chats_that_go_on(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
@@ -142,7 +152,7 @@ def test_undo_keeps_imported_chats_that_go_on(qtbot: QtBot, app: Program, tmp_pa
     app.undo_stack.undo()
     assert len(app.store.chats()) == 1
     assert stored(app)[-2][0] == "my own words"
-    assert app.window.chat.notice.text == "Chats that stay, because you wrote in them: 1."
+    assert app.window.chat.notice.text == "Chats that stay, because you changed them: 1."
 
 
 def test_chat_that_goes_with_its_import_is_left(qtbot: QtBot, app: Program, tmp_path: Path) -> None:

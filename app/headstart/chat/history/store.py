@@ -5,7 +5,7 @@ import sqlite3
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -156,10 +156,14 @@ class Store(Reader):
     def undo_import(self, done: Import) -> int:
         """Remove what an import added, so that it can be imported again.
 
-        Chats with messages or unsent words of your own stay; return how many.
+        What you went on with stays: new chats with messages or unsent words of your own, in their projects, and new
+        messages above such. Return in how many chats.
         """
         with self._saving():
-            for chat_id, messages in done.extended.items():
+            undone = {
+                id_: messages for id_, messages in done.extended.items() if not self._has_own_below(id_, messages)
+            }
+            for chat_id, messages in undone.items():
                 before = after = self.conversation(chat_id)
                 for id_ in sorted(messages, reverse=True):
                     after = after.remove(id_) if id_ in after.messages else after
@@ -167,13 +171,14 @@ class Store(Reader):
                 for id_ in messages:
                     query = f"DELETE FROM source_message WHERE message = ? AND source IN ({_SOURCES_OF})"  # noqa: S608
                     self._connection.execute(query, (id_, chat_id))
-            unchanged = [chat_id for chat_id in done.added if not self._goes_on(chat_id)]
+            kept = [chat for chat in map(self.chat, done.added) if chat and self._goes_on(chat)]
+            unchanged = set(done.added) - {chat.id for chat in kept}
             for chat_id in unchanged:
                 self._connection.execute(f"DELETE FROM source WHERE rank IN ({_SOURCES_OF})", (chat_id,))  # noqa: S608
             self._destroy(unchanged)
-            for name in done.projects:
+            for name in set(done.projects) - {chat.project for chat in kept}:
                 self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
-        return len(done.added) - len(unchanged)
+        return len(kept) + len(done.extended) - len(undone)
 
     def change_project(self, name: str, changed: Project) -> str:
         """Replace a project and return its stored name. Raises HistoryError if another project has that name."""
@@ -311,14 +316,19 @@ class Store(Reader):
         self._note_source(key, chat_id, new)
         result.extended[chat_id] = tuple(new.values())
 
-    def _goes_on(self, chat_id: str) -> bool:
+    def _goes_on(self, chat: Chat) -> bool:
         """Return whether a chat has messages that no import brought, or unsent words."""
-        chat = self.chat(chat_id)
-        if chat and (chat.draft or self.draft_files(chat_id) or self.edits(chat_id)):
+        if chat.draft or self.draft_files(chat.id) or self.edits(chat.id):
             return True
         query = f"SELECT key FROM source_message WHERE source IN ({_SOURCES_OF})"  # noqa: S608
-        brought = {row["key"] for row in self._connection.execute(query, (chat_id,))}
-        return not brought.issuperset(message_keys(self.conversation(chat_id)).values())
+        brought = {row["key"] for row in self._connection.execute(query, (chat.id,))}
+        return not brought.issuperset(message_keys(self.conversation(chat.id)).values())
+
+    def _has_own_below(self, chat_id: str, messages: Collection[int]) -> bool:
+        """Return whether a chat has other messages below these, or unsent versions of these."""
+        conversation = self.conversation(chat_id)
+        branches = [conversation.branch(id_) for id_ in messages if id_ in conversation.messages]
+        return bool(set().union(*branches).difference(messages) or self.edits(chat_id).keys() & set(messages))
 
     def _exists(self, chat_id: str) -> bool:
         return bool(self._connection.execute("SELECT 1 FROM chat WHERE id = ?", (chat_id,)).fetchone())

@@ -364,8 +364,10 @@ class ChatSession(QObject):
         """Take over what was changed elsewhere, such as the title, but keep the draft."""
         self.chat = replace(chat, draft=self.chat.draft)
 
-    def save(self) -> bool:
-        """Save what could not be saved before; return whether everything is saved, and report why if it is not."""
+    def settle(self) -> bool:
+        """Save what could not be saved before. Return False, and report why, if that fails or an answer is being written."""
+        if not self._is_editable():
+            return False
         is_saved = self._try_save(self._write_unsaved)
         self._report_success()
         return is_saved

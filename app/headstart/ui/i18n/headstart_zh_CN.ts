@@ -1456,10 +1456,6 @@
 <context>
     <name>ChatsController</name>
     <message>
-        <source>An answer is still being written; stop it or wait for its end.</source>
-        <translation>回答仍在生成；请停止它或等待其结束。</translation>
-    </message>
-    <message>
         <source>Archive</source>
         <translation>归档</translation>
     </message>
@@ -4889,8 +4885,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>撤销</translation>
     </message>
     <message>
-        <source>Chats that stay, because you wrote in them: {count}.</source>
-        <translation>因你在其中写过内容而保留的对话：{count}。</translation>
+        <source>Chats that stay, because you changed them: {count}.</source>
+        <translation>因你改动过而保留的对话：{count}。</translation>
     </message>
     <message>
         <source>Imported 1 chat from {program}.</source>

@@ -1456,10 +1456,6 @@
 <context>
     <name>ChatsController</name>
     <message>
-        <source>An answer is still being written; stop it or wait for its end.</source>
-        <translation>回答仍在產生；請停止它或等待其結束。</translation>
-    </message>
-    <message>
         <source>Archive</source>
         <translation>封存</translation>
     </message>
@@ -4889,8 +4885,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>復原</translation>
     </message>
     <message>
-        <source>Chats that stay, because you wrote in them: {count}.</source>
-        <translation>因你在其中寫過內容而保留的對話：{count}。</translation>
+        <source>Chats that stay, because you changed them: {count}.</source>
+        <translation>因你改動過而保留的對話：{count}。</translation>
     </message>
     <message>
         <source>Imported 1 chat from {program}.</source>

@@ -309,11 +309,8 @@ class ChatsController(QObject):
         self._try(self._list)
 
     def settle(self) -> bool:
-        """Save everything; return whether that succeeded and no answer is being written, and say it if not."""
-        if any(session.is_answering for session in self._sessions.values()):
-            self._on_error(self.tr("An answer is still being written; stop it or wait for its end."))
-            return False
-        return all(session.save() for session in self._sessions.values())
+        """Save every chat in memory; return whether all is saved and no answer being written, or report why."""
+        return all(session.settle() for session in self._sessions.values())
 
     @Slot()
     def reload(self) -> None:
