@@ -160,9 +160,8 @@ class Store(Reader):
         messages above such. Return in how many chats.
         """
         with self._saving():
-            undone = {
-                id_: messages for id_, messages in done.extended.items() if not self._has_own_below(id_, messages)
-            }
+            extended = done.extended.items()
+            undone = {chat_id: ids for chat_id, ids in extended if not self._has_own_below(chat_id, ids)}
             for chat_id, messages in undone.items():
                 before = after = self.conversation(chat_id)
                 for id_ in sorted(messages, reverse=True):

@@ -365,7 +365,7 @@ class ChatSession(QObject):
         self.chat = replace(chat, draft=self.chat.draft)
 
     def settle(self) -> bool:
-        """Save what could not be saved before. Return False, and report why, if that fails or an answer is being written."""
+        """Save what could not be saved before. Return False if that fails or an answer is being written, and say so."""
         if not self._is_editable():
             return False
         is_saved = self._try_save(self._write_unsaved)

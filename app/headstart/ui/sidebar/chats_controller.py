@@ -309,7 +309,7 @@ class ChatsController(QObject):
         self._try(self._list)
 
     def settle(self) -> bool:
-        """Save every chat in memory; return whether all is saved and no answer being written, or report why."""
+        """Save every chat in memory. Return False if that fails or an answer is being written, and say so."""
         return all(session.settle() for session in self._sessions.values())
 
     @Slot()
