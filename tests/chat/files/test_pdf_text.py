@@ -47,6 +47,25 @@ FORM_PDF = HELLO_PDF.replace(b"/Contents", b"/Annots[6 0 R 7 0 R 9 0 R 10 0 R 11
 FORM_PDF = FORM_PDF.replace(b"\ntrailer", FIELDS)
 
 
+def pdf_of(*texts: str) -> bytes:
+    """Return a PDF whose pages show these texts; an empty one is that of an empty page."""
+    pages = [f"{4 + 2 * number} 0 R" for number in range(len(texts))]
+    parts = [
+        "1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj",
+        f"2 0 obj<</Type/Pages/Kids[{' '.join(pages)}]/Count {len(pages)}>>endobj",
+        "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj",
+    ]
+    for number, text in enumerate(texts):
+        stream = f"BT /F 24 Tf 20 200 Td ({text}) Tj ET\n" if text else "\n"
+        own = 4 + 2 * number
+        parts += [
+            f"{own} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents {own + 1} 0 R"
+            "/Resources<</Font<</F 3 0 R>>>>>>endobj",
+            f"{own + 1} 0 obj<</Length {len(stream)}>>stream\n{stream}endstream endobj",
+        ]
+    return "\n".join(["%PDF-1.4", *parts, "trailer<</Root 1 0 R>>", "startxref", "0", "%%EOF", ""]).encode()
+
+
 @pytest.fixture
 def hello(tmp_path: Path) -> Path:
     """A PDF file that says hello."""
@@ -104,6 +123,14 @@ def test_pdf_without_text_is_refused(tmp_path: Path, count: int, password: str, 
     path = _blank(tmp_path / "a.pdf", count, password)
     with pytest.raises(AttachmentError, match=reason):
         list(pages(path, open_pdf(path)))
+
+
+def test_pdf_without_text_is_refused_before_its_last_page(tmp_path: Path) -> None:
+    path = _blank(tmp_path / "a.pdf", 3)
+    texts = pages(path, open_pdf(path))
+    assert [next(texts), next(texts)] == ["", ""]
+    with pytest.raises(AttachmentError):
+        next(texts)
 
 
 def test_too_large_pdf_is_refused_with_numbers(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:

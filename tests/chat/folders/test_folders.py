@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +24,9 @@ from headstart.chat.imports.files import parse
 from headstart.chat.json_chats import to_json
 from headstart.errors import AttachmentError, HistoryError
 from tests.chat.files.office_files import SLIDES, packed
+from tests.chat.files.test_pdf_text import pdf_of
 from tests.chat.history import killing
+from tests.waiting import PATIENCE
 
 END = "zqxjvk"  # of every secret word
 TOPICS = ("engine motor", "fruit apple", "weather rain")
@@ -538,6 +540,16 @@ for line in sys.stdin:
         print(json.dumps("busy"), flush=True)
     print(json.dumps(["the end", "", 1, 0, 1.0]), flush=True)
 """
+# A process that is killed at its first file.
+DYING = """
+import json, pathlib, sys
+for line in sys.stdin:
+    died = pathlib.Path(sys.argv[1])
+    if not died.exists():
+        died.touch()
+        raise SystemExit
+    print(json.dumps(["the text", "line", 1, 0, 1.0]), flush=True)
+"""
 
 
 def texts(reader: TextReader, path: Path, start: int = 0) -> list[str]:
@@ -587,6 +599,23 @@ def test_page_that_takes_for_ever_is_left_out(files: Path, monkeypatch: pytest.M
     monkeypatch.setattr(folder_files, "SILENCE_S", 1.0)
     with closing(TextReader((sys.executable, str(program)))) as reader:
         assert texts(reader, files / "boat.md") == ["page 1", "page 2", "", "page 4", "page 5"]
+
+
+def test_there_is_a_last_piece_where_nothing_is_left(files: Path) -> None:
+    """Whoever waits for pieces would wait long: behind a last page that is left out, or in a text that is shorter."""
+    (files / "two.pdf").write_bytes(pdf_of("one", "two"))
+    assert list(folder_files.pieces(files / "two.pdf", 2)) == [FileSection("", Unit.PAGE, 2)]
+    assert list(folder_files.pieces(files / "boat.md", 1000)) == [FileSection("", Unit.LINE, 1)]
+
+
+def test_file_behind_a_scan_has_its_own_text(files: Path) -> None:
+    (files / "scan.pdf").write_bytes(pdf_of("", ""))
+    with closing(TextReader(READING)) as reader:
+        for _ in range(2):
+            with pytest.raises(AttachmentError):
+                texts(reader, files / "scan.pdf")
+            assert texts(reader, files / "boat.md") == ["The boat leaves at noon."]
+            assert texts(reader, files / "tiger.txt") == ["Tigers were charged in pounds."]
 
 
 def test_process_that_reads_picture_after_picture_is_waited_for(

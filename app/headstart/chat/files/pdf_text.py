@@ -58,13 +58,15 @@ def open_pdf(path: Path, most_pages: int = MOST_PAGES) -> "PdfReader":
 def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize | None = None) -> Iterator[str]:
     """Yield the text of each page from `start` on, then that in its pictures, which `recognize` reads.
 
-    Raises AttachmentError for a page that cannot be read, and if no page has text.
+    Raises AttachmentError for a page that cannot be read, and before the last one if no page has text.
     One bad page refuses the file: you must not take half a document for the whole.
     """
     from pypdf.errors import PyPdfError  # noqa: PLC0415
 
-    text_so_far, has_pictures = "", False
-    for number in range(start, len(reader.pages)):
+    text_so_far, has_pictures, count = "", False, len(reader.pages)
+    if not count:
+        raise _without_text(path)
+    for number in range(start, count):
         try:
             page = reader.pages[number]
             text = page.extract_text()
@@ -80,19 +82,11 @@ def pages(path: Path, reader: "PdfReader", start: int = 0, recognize: Recognize 
         in_pictures = picture_text(page, text, recognize)
         has_pictures = has_pictures or in_pictures is not None
         text_so_far += in_pictures or ""
+        if number + 1 == count and _is_unusable(text_so_far, min_letters=1):
+            raise _without_letters(path)
+        if number + 1 == count and not (start or text_so_far.strip()):
+            raise _without_text(path, needs_model=has_pictures and recognize is None)
         yield "\n\n".join(filter(None, (text, in_pictures)))
-    if _is_unusable(text_so_far, min_letters=1):
-        raise _without_letters(path)
-    if start or text_so_far.strip():
-        return
-    if has_pictures and recognize is None:
-        raise ModelMissingError(
-            "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
-            "installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.",
-            model="PP-OCRv6",
-            path=path.name,
-        )
-    raise AttachmentError("{path} holds no text that can be read, not even in pictures.", path=path.name)
 
 
 def _filled_in(page: "PageObject") -> str:
@@ -138,6 +132,17 @@ def _without_letters(path: Path, where: str = "") -> AttachmentError:
         path=path.name,
         where=where,
     )
+
+
+def _without_text(path: Path, *, needs_model: bool = False) -> AttachmentError:
+    if needs_model:
+        return ModelMissingError(
+            "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
+            "installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.",
+            model="PP-OCRv6",
+            path=path.name,
+        )
+    return AttachmentError("{path} holds no text that can be read, not even in pictures.", path=path.name)
 
 
 def _require_small(path: Path) -> None:

@@ -128,12 +128,15 @@ def pieces(
 ) -> Iterator[FileSection]:
     """Yield the text of a file in pieces, from a page or character on. Raises AttachmentError and NoTextError.
 
-    `on_picture` is called after each picture of a piece that has many.
+    There is always a last piece, also where nothing is left, and nothing is raised behind it. `on_picture` is called
+    after each picture of a piece that has many.
     """
     kind = attachments.document(path)
     if kind is DocumentKind.PDF:
         reader = pdf_text.open_pdf(path, MAX_PAGES)
         count = len(reader.pages)
+        if 0 < count <= start:
+            yield FileSection("", Unit.PAGE, count)
         for number, page in enumerate(pdf_text.pages(path, reader, start, recognize), start=start + 1):
             yield FileSection(page, Unit.PAGE, number, number if number < count else 0, number / count)
     elif kind is DocumentKind.PICTURE:
@@ -160,6 +163,8 @@ def _plain_text(path: Path) -> str:
 def _parts(text: str, unit: Unit, start: int) -> Iterator[FileSection]:
     """Yield a text in pieces that end with a line."""
     line = 1 + text.count("\n", 0, start)
+    if start >= len(text):
+        yield FileSection("", unit, line)
     while start < len(text):
         end = len(text)
         if end - start > PIECE:
