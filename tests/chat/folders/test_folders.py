@@ -618,6 +618,13 @@ def test_file_behind_a_scan_has_its_own_text(files: Path) -> None:
             assert texts(reader, files / "tiger.txt") == ["Tigers were charged in pounds."]
 
 
+def test_file_is_tried_again_if_the_process_that_read_it_died(files: Path, tmp_path: Path) -> None:
+    program = tmp_path / "dying.py"
+    program.write_text(DYING, encoding="utf-8")
+    with closing(TextReader((sys.executable, str(program), str(tmp_path / "died")))) as reader:
+        assert texts(reader, files / "boat.md") == ["the text"]
+
+
 def test_process_that_reads_picture_after_picture_is_waited_for(
     files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

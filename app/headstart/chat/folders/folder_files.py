@@ -247,11 +247,16 @@ class _Process:
     def read(self, file: _File, start: int, is_wanted: Callable[[], bool]) -> Iterator[FileSection]:
         name = Path(file[0]).name
         last = FileSection("")
+        died_at = -1
         while file not in self._given_up:
             if self._place != (file, start):
                 self._order(file, start)
             line = self._next_line(is_wanted)
             self._place = None
+            if line == "" and died_at != start:  # maybe of something else: the file is tried once more
+                died_at = start
+                self.close()
+                continue
             reply = json.loads(line or '"unreadable"')
             if reply == _BUSY:
                 self._place = (file, start)
@@ -310,15 +315,15 @@ class _Process:
             threading.Thread(target=_pass_on, args=(self._process.stdout, self._lines), daemon=True).start()
         return self._process
 
-    def _next_line(self, is_wanted: Callable[[], bool]) -> str:
-        """Return the next line; empty if the process died or was silent for too long. Raises CancelledError."""
+    def _next_line(self, is_wanted: Callable[[], bool]) -> str | None:
+        """Return the next line; empty if the process died, None after a long silence. Raises CancelledError."""
         due = time.monotonic() + SILENCE_S
         while time.monotonic() < due:
             with suppress(queue.Empty):
                 return self._lines.get(timeout=_POLL_S)
             if not is_wanted():
                 raise CancelledError
-        return ""
+        return None
 
 
 def lower_priority(pid: int | None) -> None:
