@@ -297,6 +297,16 @@ def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
     assert update(index, files, reader).unreadable == ()
 
 
+def test_files_of_any_time_are_read_and_listed(index: FolderIndex, files: Path, reader: DirectReader) -> None:
+    for name, time in (("boat.md", 2**34 * 10**9), ("tiger.txt", -(2**31) * 10**9)):
+        try:
+            os.utime(files / name, ns=(0, time))
+        except OSError:
+            pytest.skip("this file system has no such times")
+    assert update(index, files, reader).files == 3
+    assert "3 files" in index.find([str(files)], "list all files")[0].text
+
+
 def test_file_that_changes_while_it_is_read_is_read_later(index: FolderIndex, files: Path) -> None:
     class Writing(DirectReader):
         def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:

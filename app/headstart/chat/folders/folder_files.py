@@ -31,6 +31,7 @@ _POLL_S = 0.02  # a question waits as long
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NICE = 10
 _BUSY = "busy"
+_LAST_TIME = 2**63 - 1  # ns, in 2262
 
 
 class Unit(StrEnum):
@@ -56,6 +57,11 @@ class FileStat(NamedTuple):
 
     size: int
     changed: int
+
+    @classmethod
+    def of(cls, state: os.stat_result) -> "FileStat":
+        """Return those of a file; a time that is out of this world becomes the last one that the index can hold."""
+        return cls(state.st_size, max(-_LAST_TIME, min(state.st_mtime_ns, _LAST_TIME)))
 
 
 @dataclass
@@ -116,7 +122,7 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     elif len(listing.files) >= MAX_FILES:
         listing.is_cut = True
     else:
-        listing.files[path] = FileStat(state.st_size, state.st_mtime_ns)
+        listing.files[path] = FileStat.of(state)
     return False
 
 

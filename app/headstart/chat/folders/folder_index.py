@@ -684,8 +684,7 @@ def _same(names: Iterable[str], rows: Mapping[str, sqlite3.Row], path: Path) -> 
 
 
 def _stat(path: Path) -> FileStat:
-    state = path.stat()
-    return FileStat(state.st_size, state.st_mtime_ns)
+    return FileStat.of(path.stat())
 
 
 def _hash(path: Path) -> bytes:
