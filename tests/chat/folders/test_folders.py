@@ -328,6 +328,19 @@ def test_update_goes_on_where_it_was_cut_off(index: FolderIndex, files: Path, re
     assert len(reader.paths) == 2
 
 
+def test_folder_that_is_back_is_not_missing_while_it_is_read(
+    index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update(index, files, reader)
+    away = files.rename(files.with_name("away"))
+    update(index, files, reader)
+    away.rename(files)
+    monkeypatch.setattr(folder_index, "SMALL", 100)
+    write(files / "long.txt", "The heron stands. " * 10)
+    assert list(index.update(str(files), reader, large=False)) == []
+    assert index.problem(str(files)) == folder_index.UNREAD
+
+
 def test_update_that_is_not_wanted_ends(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     assert list(index.update(str(files), reader, lambda: False)) == []
     assert reader.paths == []

@@ -222,12 +222,10 @@ class FolderIndex:
         if not rank:
             return
         try:
-            listing = list_files(Path(folder), is_wanted)
+            listing = self._list(rank, folder, is_wanted)
         except CancelledError:
             return
-        except OSError as error:
-            _log.info("%s: %s", folder, error)
-            self._set_folder(rank, MISSING)
+        if listing is None:
             yield self.state(folder)
             return
         changed = self._settle(rank, Path(folder), listing, is_wanted)
@@ -411,6 +409,18 @@ class FolderIndex:
         statement = "UPDATE folder SET problem = ?1, skipped = ifnull(?2, skipped) WHERE rank = ?3"
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.execute(statement, (problem, skipped, rank))
+
+    def _list(self, rank: int, folder: str, is_wanted: IsWanted) -> Listing | None:
+        """List a folder, and note whether it is there; return None if it is not. Raises CancelledError."""
+        try:
+            listing = list_files(Path(folder), is_wanted)
+        except OSError as error:
+            _log.info("%s: %s", folder, error)
+            self._set_folder(rank, MISSING)
+            return None
+        if self.problem(folder) == MISSING:
+            self._set_folder(rank, UNREAD)
+        return listing
 
     def _settle(self, rank: int, folder: Path, listing: Listing, is_wanted: IsWanted) -> list[str]:
         """Note renamed and touched files, forget those that are gone, and return those that have to be read."""
