@@ -341,6 +341,69 @@ def test_folder_that_is_back_is_not_missing_while_it_is_read(
     assert index.problem(str(files)) == folder_index.UNREAD
 
 
+def test_folder_that_is_removed_while_it_is_read_leaves_nothing(
+    index: FolderIndex, home: Path, files: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "photos"
+    for number in range(30):
+        write(other / f"{number}.png", "no picture")
+    write(other / "a.txt", "a text")
+    index.keep([str(files), str(other)])
+    update(index, other, DirectReader())
+
+    class Removing(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            yield from super().read(path, start, is_wanted)
+            with FolderIndex(home, None) as elsewhere:
+                elsewhere.keep([str(other)])
+
+    all(index.update(str(files), Removing()))
+    assert index.find([str(files), str(other)], "walrus boat tigers") == []
+    assert index.state(str(other)).files == 1
+
+
+def test_folder_with_a_locked_one_is_removed_while_it_is_read(
+    index: FolderIndex, home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir = os.scandir
+
+    def refusing(path: Path) -> object:
+        if path.name == "deep":
+            raise PermissionError
+        return scandir(path)
+
+    class Removing(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            with FolderIndex(home, None) as elsewhere:
+                elsewhere.keep([])
+            return super().read(path, start, is_wanted)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert update(index, files, Removing()).files == 0
+
+
+def test_vector_of_a_text_that_is_gone_is_not_that_of_the_next(
+    index: FolderIndex, home: Path, files: Path, reader: DirectReader
+) -> None:
+    class Slow(TopicEmbedder):
+        def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
+            if not self.count:  # a question reads what has changed while vectors are computed
+                write(files / "new.txt", "The motor is loud.")
+                with FolderIndex(home, None) as elsewhere:
+                    update(elsewhere, files, reader)
+            return super().embed(texts, are_questions=are_questions)
+
+    shutil.rmtree(files)
+    write(files / "new.txt", "An apple falls.")
+    update(index, files, reader)
+    embedder = Slow()
+    embed_all(index, files, embedder)
+    assert index.state(str(files)).embedded == 1
+    assert names(index, files, "which engine") == []
+    assert index.find([str(files)], "which engine", embedder)
+    assert index.find([str(files)], "which fruit", embedder) == []
+
+
 def test_update_that_is_not_wanted_ends(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     assert list(index.update(str(files), reader, lambda: False)) == []
     assert reader.paths == []

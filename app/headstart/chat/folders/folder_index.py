@@ -47,14 +47,15 @@ _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
 _MAX_NAMED = 100  # unreadable files of a folder
 _SCHEMA = (
+    # No rank is used again: another thread may still have one that is gone.
     """CREATE TABLE folder (
-        rank INTEGER PRIMARY KEY,
+        rank INTEGER PRIMARY KEY AUTOINCREMENT,
         path TEXT NOT NULL UNIQUE,
         skipped INTEGER NOT NULL DEFAULT 0,
         problem TEXT NOT NULL DEFAULT 'unread'
     )""",
     """CREATE TABLE file (
-        rank INTEGER PRIMARY KEY,
+        rank INTEGER PRIMARY KEY AUTOINCREMENT,
         folder INTEGER NOT NULL REFERENCES folder ON DELETE CASCADE,
         path TEXT NOT NULL,
         size INTEGER NOT NULL,
@@ -68,7 +69,7 @@ _SCHEMA = (
         UNIQUE (folder, path)
     )""",
     """CREATE TABLE passage (
-        rank INTEGER PRIMARY KEY,
+        rank INTEGER PRIMARY KEY AUTOINCREMENT,
         file INTEGER NOT NULL REFERENCES file ON DELETE CASCADE,
         place INTEGER NOT NULL,
         heading TEXT NOT NULL,
@@ -525,7 +526,8 @@ class FolderIndex:
                     return 0
             if self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path)).rowcount:
                 erasing.add_order(self._connection)
-            return self._connection.execute(insert, (rank, path, *state, kind, digest)).lastrowid or 0
+            made = self._connection.execute(insert, (rank, path, *state, kind, digest))
+            return made.lastrowid or 0 if made.rowcount else 0
 
     def _remove(self, rank: int, paths: Iterable[str]) -> None:
         with _translate_errors(self.path), database.transaction(self._connection):
@@ -535,7 +537,8 @@ class FolderIndex:
 
     def _note_unreadable(self, rank: int, listing: Listing) -> None:
         """Name the folders that cannot be listed like the files that cannot be read."""
-        insert = "INSERT OR IGNORE INTO file (folder, path, size, changed, state) VALUES (?, ?, -1, -1, ?)"
+        insert = "INSERT OR IGNORE INTO file (folder, path, size, changed, state) SELECT ?1, ?2, -1, -1, ?3 "
+        insert += "WHERE EXISTS (SELECT 1 FROM folder WHERE rank = ?1)"  # removed meanwhile
         with _translate_errors(self.path), database.transaction(self._connection):
             rows = [(rank, path, _UNREADABLE) for path in listing.unreadable]
             self._connection.executemany(insert, rows)
