@@ -532,6 +532,20 @@ def test_removed_file_leaves_no_word(index: FolderIndex, home: Path, files: Path
     assert words_left(home) == 0
 
 
+def test_renamed_file_leaves_no_word_of_its_name_and_of_the_file_in_its_place(
+    index: FolderIndex, home: Path, files: Path, reader: DirectReader
+) -> None:
+    write(files / f"{END}.txt", "one text")
+    write(files / "two.txt", "another text")
+    write(files / "three.txt", secret(3))
+    update(index, files, reader)
+    (files / f"{END}.txt").rename(files / "one.txt")
+    (files / "two.txt").replace(files / "three.txt")
+    update(index, files, reader)
+    index.erase()
+    assert words_left(home) == 0
+
+
 def test_erasing_that_was_cut_off_is_made_up_for(home: Path, tmp_path: Path, reader: DirectReader) -> None:
     gone = tmp_path / "gone"
     write(gone / "a.txt", secret(1))

@@ -455,6 +455,7 @@ class FolderIndex:
         with _translate_errors(self.path), database.transaction(self._connection):
             if old != path:
                 self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path))
+                erasing.add_order(self._connection)
             statement = "UPDATE file SET path = ?, size = ?, changed = ? WHERE folder = ? AND path = ?"
             self._connection.execute(statement, (path, *state, rank, old))
 
