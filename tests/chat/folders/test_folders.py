@@ -297,6 +297,52 @@ def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
     assert update(index, files, reader).unreadable == ()
 
 
+def test_folders_in_a_folder_that_cannot_be_listed_are_not_named(
+    index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(files / "deep" / "deeper" / "a.txt", "a heron")
+    scandir, locked = os.scandir, {"deeper"}
+
+    def refusing(path: Path) -> object:
+        if path.name in locked:
+            raise PermissionError
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert update(index, files, reader).unreadable == ("deep/deeper/",)
+    locked.add("deep")
+    assert update(index, files, reader).unreadable == ("deep/",)
+
+
+def test_file_that_cannot_be_opened_is_tried_again(
+    index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual: Callable[..., object] = Path.open
+
+    def refusing(path: Path, *values: str) -> object:
+        if path.name == "tiger.txt":
+            raise PermissionError(13, "another program has it open")
+        return usual(path, *values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refusing)
+        assert update(index, files, reader).unreadable == ("tiger.txt",)
+    assert update(index, files, reader).unreadable == ()
+    assert names(index, files, "pounds") == ["papers/tiger.txt, line 1"]
+
+
+def test_file_that_is_deleted_while_it_is_read_is_not_named(index: FolderIndex, files: Path) -> None:
+    class Deleting(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            if path.name == "tiger.txt":
+                path.unlink()
+                raise AttachmentError("{name} is gone.", name=path.name)
+            return super().read(path, start, is_wanted)
+
+    state = update(index, files, Deleting())
+    assert (state.files, state.unreadable) == (2, ())
+
+
 def test_files_of_any_time_are_read_and_listed(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     for name, time in (("boat.md", 2**34 * 10**9), ("tiger.txt", -(2**31) * 10**9)):
         try:
@@ -544,6 +590,18 @@ def test_renamed_file_leaves_no_word_of_its_name_and_of_the_file_in_its_place(
     update(index, files, reader)
     index.erase()
     assert words_left(home) == 0
+
+
+def test_nothing_is_erased_for_names_that_are_no_text(
+    index: FolderIndex, home: Path, files: Path, reader: DirectReader
+) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(files) + b"/caf\xe9.txt")).write_text("coffee", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system has only names in Unicode")
+    for _ in range(2):
+        assert update(index, files, reader).unreadable == ("caf?.txt",)
+    assert erasing._order(index._connection) is None
 
 
 def test_erasing_that_was_cut_off_is_made_up_for(home: Path, tmp_path: Path, reader: DirectReader) -> None:

@@ -429,7 +429,12 @@ class FolderIndex:
         with _translate_errors(self.path):
             rows = {row["path"]: row for row in self._connection.execute(query, (rank,))}
         hidden = tuple(path for path in listing.unreadable if path.endswith("/"))  # what is in them is kept
-        gone = [path for path in rows if path not in listing.files and not path.startswith(hidden)]
+        noted = set(listing.unreadable)
+        gone = [
+            path
+            for path, row in rows.items()
+            if path not in listing.files and not (path in noted if row["size"] < 0 else path.startswith(hidden))
+        ]
         changed = []
         for path, state in listing.files.items():
             row = rows.get(path)
@@ -484,12 +489,13 @@ class FolderIndex:
             return
         except NoTextError:
             self._write(rank, path, before, _SKIPPED)
-        except FileNotFoundError:
-            pass
         except (AttachmentError, OSError) as error:
-            _log.info("%s: %s", folder / path, error)
-            is_locked = not os.access(folder / path, os.R_OK)
-            self._write(rank, path, _NEVER if is_locked else before, _UNREADABLE)
+            if os.access(folder / path, os.F_OK):
+                _log.info("%s: %s", folder / path, error)
+                is_locked = isinstance(error, OSError) or not os.access(folder / path, os.R_OK)
+                self._write(rank, path, _NEVER if is_locked else before, _UNREADABLE)
+            else:  # deleted meanwhile
+                self._remove(rank, [path])
         yield 1.0, True
 
     def _begin(self, rank: int, path: str, state: FileStat, folder: Path) -> tuple[int, int]:
