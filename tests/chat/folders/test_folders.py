@@ -343,6 +343,19 @@ def test_file_that_is_deleted_while_it_is_read_is_not_named(index: FolderIndex, 
     assert (state.files, state.unreadable) == (2, ())
 
 
+def test_file_is_read_again_under_a_name_with_another_ending(
+    index: FolderIndex, files: Path, reader: DirectReader
+) -> None:
+    write(files / "notes.pdf", "zebras in a text")
+    write(files / "page.part", "<p>gnus &amp; hares</p>")
+    assert update(index, files, reader).unreadable == ("notes.pdf",)
+    (files / "notes.pdf").rename(files / "notes.txt")
+    (files / "page.part").rename(files / "page.html")
+    assert update(index, files, reader).unreadable == ()
+    assert names(index, files, "zebras") == ["papers/notes.txt, line 1"]
+    assert [excerpt.text for excerpt in index.find([str(files)], "gnus")] == ["gnus & hares"]
+
+
 def test_files_of_any_time_are_read_and_listed(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     for name, time in (("boat.md", 2**34 * 10**9), ("tiger.txt", -(2**31) * 10**9)):
         try:

@@ -440,7 +440,11 @@ class FolderIndex:
             row = rows.get(path)
             if row and FileStat(row["size"], row["changed"]) == state and row["state"] != _READING:
                 continue
-            others = [old for old in (path, *gone) if old in rows and rows[old]["size"] == state.size]
+            others = [
+                old
+                for old in (path, *gone)
+                if old in rows and rows[old]["size"] == state.size and _suffix(old) == _suffix(path)
+            ]
             old = _same(others, rows, folder / path) if others and is_wanted() else None
             if old is None:
                 changed.append(path)
@@ -701,6 +705,11 @@ def _same(names: Iterable[str], rows: Mapping[str, sqlite3.Row], path: Path) -> 
     except OSError:
         return None
     return next((name for name in names if rows[name]["hash"] == digest and rows[name]["state"] != _READING), None)
+
+
+def _suffix(path: str) -> str:
+    """Return the ending of a name, which says how to read the file."""
+    return PurePosixPath(path).suffix.lower()
 
 
 def _stat(path: Path) -> FileStat:
