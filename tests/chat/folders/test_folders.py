@@ -356,6 +356,21 @@ def test_file_is_read_again_under_a_name_with_another_ending(
     assert [excerpt.text for excerpt in index.find([str(files)], "gnus")] == ["gnus & hares"]
 
 
+def test_change_within_a_moment_is_seen(
+    index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_index, "MOMENT_S", PATIENCE)
+    for text in ("The boat leaves at four.", "The boat leaves at five.", "The boat leaves at nine."):
+        before = (files / "boat.md").stat()
+        write(files / "boat.md", text)
+        os.utime(files / "boat.md", ns=(before.st_atime_ns, before.st_mtime_ns))  # as a disk that counts in seconds
+        update(index, files, reader)
+        assert [excerpt.text for excerpt in index.find([str(files)], "boat")] == [text]
+    reader.paths.clear()
+    update(index, files, reader)
+    assert reader.paths == []
+
+
 def test_files_of_any_time_are_read_and_listed(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     for name, time in (("boat.md", 2**34 * 10**9), ("tiger.txt", -(2**31) * 10**9)):
         try:

@@ -46,6 +46,7 @@ WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
 _MAX_NAMED = 100  # unreadable files of a folder
+MOMENT_S = 3.0  # in which two changes may have one time: FAT counts in steps of two seconds
 _SCHEMA = (
     # No rank is used again: another thread may still have one that is gone.
     """CREATE TABLE folder (
@@ -466,7 +467,7 @@ class FolderIndex:
                 self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path))
                 erasing.add_order(self._connection)
             statement = "UPDATE file SET path = ?, size = ?, changed = ? WHERE folder = ? AND path = ?"
-            self._connection.execute(statement, (path, *state, rank, old))
+            self._connection.execute(statement, (path, *_distinct(state), rank, old))
 
     def _read(
         self, rank: int, folder: Path, path: str, reader: FileReader, is_wanted: IsWanted, *, large: bool
@@ -485,7 +486,7 @@ class FolderIndex:
                     self._remove(rank, [path])
                     yield 1.0, True
                     return
-                self._append(file, piece, headings)
+                self._append(file, before, piece, headings)
                 yield piece.share, not piece.next
                 if piece.next and not (is_wanted() and (large or piece.share >= _LONG)):
                     return
@@ -511,13 +512,14 @@ class FolderIndex:
             return row["rank"], row["next"]
         return self._write(rank, path, state, _READING, _hash(folder / path)), 0
 
-    def _append(self, file: int, piece: FileSection, headings: "_Headings") -> None:
+    def _append(self, file: int, state: FileStat, piece: FileSection, headings: "_Headings") -> None:
         """Write a piece of a file, and where to continue."""
         passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
         insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
         insert += "WHERE EXISTS (SELECT 1 FROM file WHERE rank = ?1)"  # removed meanwhile
-        update = "UPDATE file SET state = ?, unit = ?, next = ?, share = ? WHERE rank = ?"
-        values = (_READING if piece.next else _READ, piece.unit, piece.next, piece.share, file)
+        update = "UPDATE file SET state = ?, changed = ?, unit = ?, next = ?, share = ? WHERE rank = ?"
+        kind, changed = (_READING, state) if piece.next else (_READ, _distinct(state))
+        values = (kind, changed.changed, piece.unit, piece.next, piece.share, file)
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.executemany(insert, passages)
             self._connection.execute(update, values)
@@ -532,6 +534,7 @@ class FolderIndex:
         update = "UPDATE file SET size = ?, changed = ?, state = ? WHERE folder = ? AND path = ? AND state = ?"
         with _translate_errors(self.path), database.transaction(self._connection):
             if kind != _READING:
+                state = _distinct(state)
                 values = (*state, kind, rank, path, _READING)
                 if self._connection.execute(update, values).rowcount:
                     return 0
@@ -710,6 +713,16 @@ def _same(names: Iterable[str], rows: Mapping[str, sqlite3.Row], path: Path) -> 
 def _suffix(path: str) -> str:
     """Return the ending of a name, which says how to read the file."""
     return PurePosixPath(path).suffix.lower()
+
+
+def _distinct(state: FileStat) -> FileStat:
+    """Return what is stored of a file, so that a change is seen.
+
+    A file that was changed just now may be changed again without another time: it gets one that it cannot have, and the
+    next update compares its content.
+    """
+    is_new = abs(time.time() - state.changed / 1e9) < MOMENT_S
+    return state._replace(changed=state.changed - 1) if is_new else state
 
 
 def _stat(path: Path) -> FileStat:
