@@ -402,6 +402,46 @@ def test_update_goes_on_where_it_was_cut_off(index: FolderIndex, files: Path, re
     assert len(reader.paths) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "heading"), [("parts.csv", "part,price\n", "part,price"), ("parts.md", "# Corvo\n", "Corvo")]
+)
+def test_update_that_was_cut_off_keeps_what_the_rest_stands_under(
+    index: FolderIndex, files: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str, heading: str
+) -> None:
+    class CutOffReader(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            yield from itertools.islice(super().read(path, start, is_wanted), 2)
+            raise CancelledError
+
+    monkeypatch.setattr(folder_files, "PIECE", 100)
+    write(files / name, line + "\n".join(f"bolt {number},{number}" for number in range(100)))
+    list(index.update(str(files), CutOffReader()))
+    update(index, files, DirectReader())
+    (found,) = index.find([str(files)], "bolt 99", most=1)
+    assert found.heading == heading
+
+
+def test_heading_in_the_last_passage_of_a_piece_holds_for_the_next(
+    index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_files, "PIECE", 100)
+    write(files / "long.md", f"# Corvo\n\n{'a word ' * 8}\n\n# Faial\n\n{'some words ' * 8}the heron")
+    update(index, files, reader)
+    (found,) = index.find([str(files)], "heron")
+    assert found.heading == "Faial"
+
+
+def test_scan_that_was_read_in_two_parts_is_named(index: FolderIndex, files: Path) -> None:
+    class CutOffReader(DirectReader):
+        def read(self, path: Path, start: int, is_wanted: folder_index.IsWanted) -> Iterator[FileSection]:
+            yield from itertools.islice(super().read(path, start, is_wanted), 1)
+            raise CancelledError
+
+    (files / "scan.pdf").write_bytes(pdf_of("", "", ""))
+    list(index.update(str(files), CutOffReader()))
+    assert update(index, files, DirectReader()).unreadable == ("scan.pdf",)
+
+
 def test_folder_that_is_back_is_not_missing_while_it_is_read(
     index: FolderIndex, files: Path, reader: DirectReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@
 # deleted at any time and is made anew: after damage, after a change of the encryption, and by another version.
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -41,7 +42,7 @@ from headstart.errors import AttachmentError, HistoryError
 if TYPE_CHECKING:
     from headstart.chat.folders.vectors import StoredVectors
 
-VERSION = 5
+VERSION = 6
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
@@ -67,6 +68,7 @@ _SCHEMA = (
         next INTEGER NOT NULL DEFAULT 0,
         share REAL NOT NULL DEFAULT 1,
         title TEXT NOT NULL DEFAULT '',
+        headings TEXT NOT NULL DEFAULT '[]',
         UNIQUE (folder, path)
     )""",
     """CREATE TABLE passage (
@@ -479,8 +481,8 @@ class FolderIndex:
         before = _NEVER
         try:
             before = _stat(folder / path)
-            file, start = self._begin(rank, path, before, folder)
-            headings = _Headings(path)
+            file, start, above = self._begin(rank, path, before, folder)
+            headings = _Headings(path, above)
             for piece in reader.read(folder / path, start, is_wanted):
                 if _stat(folder / path) != before:  # it is being written: the next update reads it
                     self._remove(rank, [path])
@@ -503,26 +505,29 @@ class FolderIndex:
                 self._remove(rank, [path])
         yield 1.0, True
 
-    def _begin(self, rank: int, path: str, state: FileStat, folder: Path) -> tuple[int, int]:
-        """Return the rank of a file that is going to be read, and where to begin."""
-        query = "SELECT rank, next FROM file WHERE folder = ? AND path = ? AND size = ? AND changed = ? AND state = ?"
+    def _begin(self, rank: int, path: str, state: FileStat, folder: Path) -> tuple[int, int, str]:
+        """Return the rank of a file that is going to be read, where to begin, and the headings above as JSON."""
+        query = "SELECT rank, next, headings FROM file "
+        query += "WHERE folder = ? AND path = ? AND size = ? AND changed = ? AND state = ?"
         with _translate_errors(self.path):
             row = self._connection.execute(query, (rank, path, *state, _READING)).fetchone()
         if row:
-            return row["rank"], row["next"]
-        return self._write(rank, path, state, _READING, _hash(folder / path)), 0
+            return row["rank"], row["next"], row["headings"]
+        return self._write(rank, path, state, _READING, _hash(folder / path)), 0, "[]"
 
     def _append(self, file: int, state: FileStat, piece: FileSection, headings: "_Headings") -> None:
         """Write a piece of a file, and where to continue."""
         passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
         insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
         insert += "WHERE EXISTS (SELECT 1 FROM file WHERE rank = ?1)"  # removed meanwhile
-        update = "UPDATE file SET state = ?, changed = ?, unit = ?, next = ?, share = ? WHERE rank = ?"
-        kind, changed = (_READING, state) if piece.next else (_READ, _distinct(state))
-        values = (kind, changed.changed, piece.unit, piece.next, piece.share, file)
+        update = "UPDATE file SET state = ?, changed = ?, unit = ?, next = ?, share = ?, headings = ? WHERE rank = ?"
+        kind, changed, above = _READING, state.changed, headings.to_json()
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.executemany(insert, passages)
-            self._connection.execute(update, values)
+            if not piece.next:
+                has_text = self._connection.execute("SELECT 1 FROM passage WHERE file = ?", (file,)).fetchone()
+                kind, changed, above = _READ if has_text else _UNREADABLE, _distinct(state).changed, "[]"
+            self._connection.execute(update, (kind, changed, piece.unit, piece.next, piece.share, above, file))
             if headings.title:
                 title = "UPDATE file SET title = ? WHERE rank = ? AND title = ''"
                 self._connection.execute(title, (storable(headings.title), file))
@@ -601,16 +606,18 @@ def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, 
         counted = start
         place = piece.place if piece.unit is Unit.PAGE else line
         yield place, headings.above(start), piece.text[start:end]
+    headings.above(len(piece.text))
 
 
 class _Headings:
     """The headings of a text, found while it is read, in the notation of its kind of file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, above: str = "[]") -> None:
+        """`above`: what `to_json` returned for the text so far."""
         self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")
         self._is_prose = self._has_marks or PurePosixPath(path).suffix.lower() in (".txt", ".rst", ".adoc", "")
         self._is_table = path.lower().endswith(TABLE_ENDINGS)
-        self._open: list[tuple[int, str]] = []  # level and words of those that hold
+        self._open: list[tuple[int, str]] = [(level, words) for level, words in json.loads(above)]  # those that hold
         self._coming: list[tuple[int, int, str]] = []  # with their places, of this piece
         self.title = ""
 
@@ -641,6 +648,10 @@ class _Headings:
             _, level, words = self._coming.pop(0)
             self._open = [*(each for each in self._open if each[0] < level), (level, words[:_MAX_HEADING])]
         return BETWEEN_HEADINGS.join(words for _, words in self._open)
+
+    def to_json(self) -> str:
+        """Return the headings that hold at the end of what was read."""
+        return json.dumps(self._open)
 
 
 _MAX_HEADING = 200  # characters
