@@ -728,6 +728,30 @@ def test_damaged_or_foreign_index_is_made_anew(home: Path, files: Path, reader: 
         assert update(index, files, reader).files == 3
 
 
+def test_damage_that_is_seen_late_is_mended_by_the_next_use(home: Path, files: Path, reader: DirectReader) -> None:
+    for number in range(30):
+        write(files / f"{number}.txt", " ".join(f"word{number}x{word}" for word in range(1500)))
+    with FolderIndex(home, None) as index:
+        index.keep([str(files)])
+        update(index, files, reader)
+    path = home / FOLDERS_NAME
+    content = bytearray(path.read_bytes())
+    half = len(content) // 2
+    content[half : half + 160_000] = b"\xa5" * 160_000
+    path.write_bytes(content)
+    for number in range(30):
+        write(files / f"{number}.txt", "other words")
+    with FolderIndex(home, None) as index:
+        index.keep([str(files)])
+        with pytest.raises(HistoryError, match="made anew"):
+            update(index, files, reader)
+    for _ in range(2):
+        with FolderIndex(home, None) as index:
+            index.keep([str(files)])
+            assert update(index, files, reader).files == 33
+            assert names(index, files, "walrus")
+
+
 def test_full_disk_is_said_and_loses_nothing(index: FolderIndex, files: Path, reader: DirectReader) -> None:
     update(index, files, reader)
     index._connection.execute(f"PRAGMA max_page_count = {index._connection.execute('PRAGMA page_count').fetchone()[0]}")

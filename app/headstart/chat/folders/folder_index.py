@@ -11,7 +11,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -121,6 +121,7 @@ _UNWRITABLE = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_PERM,
 }
+_DAMAGED = f"{FOLDERS_NAME}.damaged"  # a file beside an index in which damage was seen
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
 _RECOGNITION = "recognition"  # name of the memo with the model that reads pictures
@@ -180,6 +181,8 @@ class FolderIndex:
         self.path = folder / FOLDERS_NAME
         with _translate_errors(self.path):
             try:
+                if (folder / _DAMAGED).exists():
+                    forget(folder)
                 self._connection = self._open()
             except database.sqlite_errors() as error:
                 if not database.is_damage(error):
@@ -595,6 +598,7 @@ def forget(folder: Path) -> None:
     """Delete the index beside the history in `folder`. It must not be open."""
     for suffix in ("", "-journal", *database.SIDE_FILES):
         (folder / f"{FOLDERS_NAME}{suffix}").unlink(missing_ok=True)
+    (folder / _DAMAGED).unlink(missing_ok=True)
 
 
 def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, str, str]]:
@@ -753,6 +757,9 @@ def _translate_errors(path: Path) -> Iterator[None]:
         yield
     except errors as error:
         _log.warning("%s: %s", path, error)
+        if isinstance(error, database.sqlite_errors()) and database.is_damage(error):
+            with suppress(OSError):
+                path.with_name(_DAMAGED).touch(mode=0o600)
         if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE:
             raise HistoryError(
                 "The index of your projects' folders in {path} cannot be written ({reason}); it goes on by itself once "
