@@ -14,7 +14,7 @@ from bench.toy import PROGRAM
 from bench.window.profile import toy_model
 from headstart.chat.conversation import Project
 from headstart.chat.folders import folder_files
-from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError
@@ -419,6 +419,25 @@ def test_working_folder_is_searched_by_meaning_where_the_project_has_vectors_of_
         session.decide(allowed=True)
     (made,) = session.path[-1].calls
     assert made.result == "car.txt, line 1:\nThe motor is loud."
+
+
+def test_search_of_a_tool_follows_the_folders_that_a_project_has_now(
+    qtbot: QtBot, app_with_model: Program, tmp_path: Path
+) -> None:
+    app, notes, other = app_with_model, tmp_path / "notes", tmp_path / "other"
+    write(notes / "car.txt", "The motor is loud.")
+    write(other / "garden.txt", "An apple falls.")
+    open_project(app, notes)
+    wait_for(qtbot, app, notes, lambda state: state.embedded == 1)
+    search = app.folders.search_in("Thesis", notes)
+    assert search
+    assert [excerpt.name for excerpt in search("which engine")] == ["notes/car.txt"]
+    app.store.change_project("Thesis", Project("Thesis", folders=(str(other),)))
+    wait_for(qtbot, app, other, lambda state: state.embedded == 1)
+    assert search("which engine") == ()
+    with FolderIndex(app.store.path.parent, None) as index:
+        assert index.state(str(notes)) == FolderState(str(notes), problem=UNREAD)
+        assert index.state(str(other)).embedded == 1
 
 
 def test_model_is_loaded_while_a_question_is_typed(

@@ -83,6 +83,7 @@ class FoldersController(QObject):
         self._vectors: StoredVectors | None = None  # of whoever holds `_embedding`
         self._is_prepared = False
         self._states: dict[str, FolderState] = {}
+        self._kept: tuple[str, ...] = ()  # the folders of all projects; other threads read it when they begin
         self._update: BackgroundTask | None = None
         self._tasks: list[BackgroundTask] = []  # that may still run
         self._is_closed = False
@@ -120,14 +121,13 @@ class FoldersController(QObject):
     @Slot()
     def update(self) -> None:
         """Read what has changed in the folders of all projects, and forget other folders."""
-        folders = self._folders()
-        if folders is None or self._searches:
+        if not self._follow() or self._searches:
             return
         if self._update:
             self._update.cancel()
-        if not folders and not (self._home / FOLDERS_NAME).exists():
+        if not self._kept and not (self._home / FOLDERS_NAME).exists():
             return
-        self._update = self._task(partial(self._work, folders, is_first=self._is_first))
+        self._update = self._task(partial(self._work, is_first=self._is_first))
         self._is_first = False
         self._update.progressed.connect(self._on_progressed)
         self._update.done.connect(self._on_updated)
@@ -150,14 +150,13 @@ class FoldersController(QObject):
         `on_found` is called later, also after an error.
         """
         folders = self._folders(project) if project else ()
-        all_folders = self._folders()
-        if not folders or all_folders is None:
+        if not folders or not self._follow():
             return False
         if self._update:
             self._update.cancel()
         self._searches += 1
         self._idle.start()
-        task = self._task(partial(self._find, folders, all_folders, question))
+        task = self._task(partial(self._find, folders, question))
 
         def end(findings: FolderFindings) -> None:
             self._searches -= 1
@@ -177,8 +176,7 @@ class FoldersController(QObject):
             for folder in (self._folders(project) if project else None) or ()
             if self.state(folder).embedded and place.is_relative_to(Path(folder).resolve())
         )
-        all_folders = self._folders() if folders and self.model_name else None
-        return partial(self._find_passages, folders, all_folders) if all_folders else None
+        return partial(self._find_passages, folders) if folders and self.model_name else None
 
     @Slot()
     def unload(self) -> None:
@@ -211,6 +209,13 @@ class FoldersController(QObject):
         self._tasks.append(BackgroundTask(work, self))
         return self._tasks[-1]
 
+    def _follow(self) -> bool:
+        """Note which folders the projects have now; return False if that cannot be read."""
+        folders = self._folders()
+        if folders is not None:
+            self._kept = folders
+        return folders is not None
+
     def _folders(self, project: str | None = None) -> tuple[str, ...] | None:
         with showing_errors(self.error_occurred.emit):
             return self._store.project_folders(project)
@@ -218,7 +223,8 @@ class FoldersController(QObject):
 
     # On the pool's thread
 
-    def _work(self, folders: tuple[str, ...], task: BackgroundTask, *, is_first: bool) -> tuple[FolderState, ...]:
+    def _work(self, task: BackgroundTask, *, is_first: bool) -> tuple[FolderState, ...]:
+        folders = self._kept
         if not folders:
             folder_index.forget(self._home)
             return ()
@@ -284,20 +290,16 @@ class FoldersController(QObject):
         with self._embedding:
             return index.embed(folders, embedder)
 
-    def _find_passages(self, folders: tuple[str, ...], all_folders: Sequence[str], text: str) -> tuple[Excerpt, ...]:
+    def _find_passages(self, folders: tuple[str, ...], text: str) -> tuple[Excerpt, ...]:
         """Find what fits a text, on the thread that asks."""
         self._searched.emit()
-        return self._find(folders, all_folders, understand(text)).excerpts
+        return self._find(folders, understand(text)).excerpts
 
-    def _find(
-        self,
-        folders: tuple[str, ...],
-        all_folders: Sequence[str],
-        question: Question,
-        _task: BackgroundTask | None = None,
-    ) -> FolderFindings:
+    def _find(self, wanted: Sequence[str], question: Question, _task: BackgroundTask | None = None) -> FolderFindings:
+        kept = self._kept
+        folders = [folder for folder in wanted if folder in kept]  # others were removed since
         with FolderIndex(self._home, self._store.key) as index:
-            index.keep(all_folders)
+            index.keep(kept)
             is_unread = UNREAD in map(index.problem, folders)
             due = time.monotonic() + (FIRST_SEARCH_S if is_unread else SEARCH_S)
             if self._reading.acquire(timeout=SEARCH_S):  # else a folder hangs, and what was read of it is searched
