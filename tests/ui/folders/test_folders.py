@@ -1,6 +1,6 @@
 """Stories of projects with folders: added, followed, searched for each question, named in the answer, forgotten."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from headstart.chat.folders import folder_files
 from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
-from headstart.errors import EngineLostError
+from headstart.errors import EngineLostError, HistoryError
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
 from headstart.ui.folders.folders_controller import FolderFindings
@@ -539,6 +539,24 @@ def test_fault_of_the_index_is_said_once(qtbot: QtBot, app: Program, papers: Pat
     (app.store.path.parent / FOLDERS_NAME).rmdir()
     ask(qtbot, app, "when does the walrus sleep now?")
     assert "walrus sleeps by day" in sent(app)
+
+
+def test_folder_is_not_being_read_after_a_fault(
+    qtbot: QtBot, app: Program, papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_index: FolderIndex, folder: str, *_: object) -> Iterator[FolderState]:
+        yield FolderState(folder, 1, total=2)
+        raise HistoryError("The disk is full.")
+
+    monkeypatch.setattr(FolderIndex, "update", fail)
+    monkeypatch.setattr(folders_controller, "_REPORT_S", -1.0)
+    open_project(app, papers)
+    with qtbot.waitSignal(app.folders.error_occurred, timeout=WAIT):
+        app.folders.update()
+    editing = edit(app)
+    assert "1 file" in words(editing)
+    assert "Reading" not in words(editing)
+    editing.reject()
 
 
 def test_folders_work_in_chinese(qtbot: QtBot, open_program: Open, tmp_path: Path, speak: Speak) -> None:

@@ -373,6 +373,8 @@ class FoldersController(QObject):
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
+        for state in [state for state in self._states.values() if state.total is not None]:  # nobody reads there now
+            self._on_progressed(replace(state, total=None, problem=UNREAD), None)
         if sentence != self._last_error:  # it comes with every attempt
             self._last_error = sentence
             self.error_occurred.emit(sentence)
