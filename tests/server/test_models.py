@@ -257,6 +257,43 @@ def test_model_is_not_loaded_after_a_disconnect() -> None:
     assert loaded == ["beta"]
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_request_for_another_model_delays_no_tokens_and_once_it_has_left_nobody(*, leaves: bool) -> None:
+    def wait(request: int, _number: int) -> None:
+        if request == 1:
+            may_end.wait(PATIENCE)
+
+    may_end = threading.Event()
+    engines = {"beta": ScriptedEngine(["beta"], before_round=wait), "Alpha": ScriptedEngine(["Alpha"])}
+    models = LoadedModels(lambda: [Served(name, 100) for name in engines], lambda name: OpenModel(engines[name], 0, 2))
+    with (
+        serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server,
+        stream(server, chat_body("1", "true", "beta")) as first,
+    ):
+        assert first.readline().startswith(b'data: {"id":"chatcmpl-')
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as second:
+            second.request("POST", "/v1/chat/completions", chat_body("2", model="Alpha"), {"api-key": KEY})
+            wait_until(lambda: server.waiting == 1)
+            status, _, text = server.ask("POST", "/tokenize", body='{"model":"beta","prompt":"one two"}')
+            assert (status, json.loads(text)["count"]) == (200, 2)
+            if not leaves:
+                may_end.set()
+                assert b"Alpha" in second.getresponse().read()
+        with stream(server, chat_body("3", "true", "beta")) as third:
+            assert third.read().endswith(b"[DONE]\n\n")
+        assert (server.waiting, may_end.is_set()) == (0, not leaves)
+        may_end.set()
+        assert first.read().endswith(b"[DONE]\n\n")
+
+
+@pytest.mark.parametrize("model", ["beta", ""])
+def test_server_whose_models_were_all_removed_says_so(model: str) -> None:
+    with serving(ScriptedEngine(), models=LoadedModels(list, lambda _: OpenModel(ScriptedEngine()))) as server:
+        status, _, text = server.ask("POST", "/v1/chat/completions", body=chat_body(model=model))
+        assert (status, json.loads(text)["error"]["code"]) == (404, "model_not_found")
+        assert "No model is installed" in text
+
+
 def test_queue_is_fair_between_clients(shelf: Shelf) -> None:
     accepted = {"many": keys.digest("many"), "other": keys.digest("other")}
     shelf.may_load.clear()

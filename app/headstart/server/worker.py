@@ -159,7 +159,7 @@ class Worker:
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return max(0, self._count_unfinished() - self._parallel)
+        return sum(not queued.answer.work.done() for queued in tuple(self._waiting))
 
     def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
         """Queue requests and return their answers, which begin at their turns.
@@ -186,13 +186,17 @@ class Worker:
         if self._count_unfinished() >= self._parallel:
             answer.report_wait()
         self._unfinished.add(answer)
-        answer.work.add_done_callback(
-            lambda _: loop.is_closed() or loop.call_soon_threadsafe(self._unfinished.discard, answer)
-        )
+        answer.work.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(self._forget, answer))
         with self._changed:
             self._waiting.append(_QueuedRequest(answer, request, model, client))
             self._changed.notify_all()
         return answer
+
+    def _forget(self, answer: Answer) -> None:
+        """Note the end of an answer, also of one that never began: others may have waited for its turn."""
+        self._unfinished.discard(answer)
+        with self._changed:
+            self._changed.notify_all()
 
     def report_models(self) -> None:
         with self._report_lock:
@@ -226,12 +230,7 @@ class Worker:
             self.report_models()
 
     def _dispatch(self, queued: _QueuedRequest) -> None:
-        """Answer a request on a thread of its own, once no other model is running."""
-        with self._changed:
-            self._changed.wait_for(lambda: all(other.model.id == queued.model.id for other in self._running))
-            if not queued.answer.work.set_running_or_notify_cancel():  # no model is loaded for a client that has left
-                return
-            self._running.append(queued)
+        """Answer a request on a thread of its own."""
         threading.Thread(
             target=self._answer, args=(queued, self._open_model(queued)), daemon=True, name="answer"
         ).start()
@@ -261,25 +260,38 @@ class Worker:
         self.report_models()
 
     def _next(self) -> _QueuedRequest | None:
-        """Wait for a request; return None if none came for a while, or the server stops."""
+        """Wait for a request that may begin; return None if none came for a while, or the server stops."""
         with self._changed:
-            while not (ready := self._ready()):
+            while not (queued := self._take_turn()):
                 changed = self._changed.wait(None if self._running else self.limits.idle_seconds)
                 if self._stopped or not changed:
                     return None
-            queued = min(ready, key=lambda queued: self._last_turns.get(queued.client, 0))
-            self._waiting.remove(queued)
-            if not self._waiting:
-                self._last_turns.clear()
-            self._last_turns[queued.client] = next(self._numbers)
             return queued
 
-    def _ready(self) -> list[_QueuedRequest]:
-        """Return the waiting requests that may begin. A request that only asks for tokens may begin at any time."""
-        if len(self._running) < self._parallel:
-            return self._waiting
+    def _take_turn(self) -> _QueuedRequest | None:
+        """Take the request whose turn it is from the queue; None if it has to wait, or its client has just left."""
+        self._waiting = [queued for queued in self._waiting if not queued.answer.work.done()]
+        queued = self._choose()
+        if queued is None:
+            return None
+        self._waiting.remove(queued)
+        if not queued.answer.work.set_running_or_notify_cancel():
+            return None
+        if not self._waiting:
+            self._last_turns.clear()
+        self._last_turns[queued.client] = next(self._numbers)
+        self._running.append(queued)
+        return queued
+
+    def _choose(self) -> _QueuedRequest | None:
+        """Return the waiting request that may begin. One that only asks for tokens overtakes those that may not."""
         at_work = {queued.model.id for queued in self._running}
-        return [queued for queued in self._waiting if queued.request.tokens_only and at_work == {queued.model.id}]
+        if self._waiting and len(self._running) < self._parallel:
+            first = min(self._waiting, key=lambda queued: self._last_turns.get(queued.client, 0))
+            if at_work <= {first.model.id}:
+                return first
+        tokens = (queued for queued in self._waiting if queued.request.tokens_only and at_work == {queued.model.id})
+        return next(tokens, None)
 
     def _queue_full(self) -> RefusedError:
         pause = min(_MAX_RETRY_SECONDS, max(1, math.ceil(self._average_seconds)))
