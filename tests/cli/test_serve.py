@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from bench.toy import CONTEXT
 from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
-from headstart.cli.serve import KEY_VARIABLE
+from headstart.cli.options import AnsweringFlags
+from headstart.cli.serve import KEY_VARIABLE, served_models, with_model
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
 from headstart.server import keys
@@ -183,6 +185,14 @@ def test_last_model_is_loaded_by_default(root: Path) -> None:
     paths.last_model().write_text("smol", encoding="utf-8")
     with served("--key", "mine") as (_, lines):
         assert [line for line in lines if "Loading smol on" in line]
+
+
+def test_removed_model_is_served_no_more_and_the_others_are(root: Path) -> None:
+    write_model(root / "models" / "lol")
+    flags = with_model(AnsweringFlags(model="smol"))
+    assert [model.id for model in served_models(flags)] == ["lol", "smol"]
+    shutil.rmtree(root / "models" / "smol")
+    assert [model.id for model in served_models(flags)] == ["lol"]
 
 
 def test_alias_answers_for_its_model(root: Path, capsys: Captured) -> None:

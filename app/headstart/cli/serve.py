@@ -32,7 +32,7 @@ from headstart.engine.loading import memory
 from headstart.engine.loading.memory import amount
 from headstart.engine.protocol import Answered, Asked, ServerReport, Serving, StartServer
 from headstart.engine.text import generation_config
-from headstart.errors import MemoryBudgetError, SettingsError
+from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError
 from headstart.library import library
 from headstart.library.library import Broken, Model, Pair
 from headstart.server import keys, running_servers
@@ -247,10 +247,14 @@ def with_model(flags: AnsweringFlags) -> AnsweringFlags:
 
 
 def served_models(flags: AnsweringFlags) -> list[Served]:
-    """Return the models that requests can name: the installed ones, and one that --model names by its folder."""
+    """Return the models that requests can name: the installed ones, and one that --model names by its folder.
+
+    It may have been removed since the server was started.
+    """
     entries = [entry for entry in library.installed() if not isinstance(entry, Broken)]
     if flags.model is not None and flags.model not in {entry.name for entry in entries}:
-        entries.append(library.find(flags.model))
+        with suppress(HeadstartError):
+            entries.append(library.find(flags.model))
     return [_describe(entry, flags) for entry in entries if isinstance(entry, Pair) or _answers(entry)]
 
 

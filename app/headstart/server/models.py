@@ -112,7 +112,7 @@ def find(models: ModelRegistry, name: str, aliases: Mapping[str, str] = NO_ALIAS
 
     `aliases` has further names, or patterns of names, and the models that they stand for.
     """
-    listed = models.listed()
+    listed = _listed(models)
     by_id = {model.id.casefold(): model for model in listed}
     wanted = list(_spellings(name.strip()[:_MAX_NAME_CHARS].casefold()))
     for each in wanted:
@@ -129,6 +129,15 @@ def find(models: ModelRegistry, name: str, aliases: Mapping[str, str] = NO_ALIAS
     raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
 
 
+def _listed(models: ModelRegistry) -> Sequence[Served]:
+    """Return the models that requests can name. Raises RefusedError if there is none any more."""
+    listed = models.listed()
+    if not listed:
+        sentence = "No model is installed on the computer of the server: add one there with `headstart models add`."
+        raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
+    return listed
+
+
 def is_pattern(alias: str) -> bool:
     return "*" in alias
 
@@ -142,7 +151,7 @@ def default(models: ModelRegistry, default_model: str, task: Task) -> Served:
 
     Of several that write down speech, the one that knows most languages. Raises RefusedError, which names the models.
     """
-    every = models.listed()
+    every = _listed(models)
     able = [model for model in every if model.task is task]
     listed = able or every
     for name in (models.latest(task), default_model):
