@@ -226,11 +226,11 @@ def _route(scope: Scope) -> str:
 
 
 def _protocol(limits: Limits) -> type[H11Protocol]:
-    """Return an HTTP protocol with time limits before a request, for which uvicorn would wait for ever."""
+    """Return an HTTP protocol with time limits around a request, for which uvicorn would wait for ever."""
 
     class LimitedProtocol(H11Protocol):
         _timer: asyncio.TimerHandle | None = None
-        _is_head_begun = False
+        _was_arriving = ""
 
         def send_400_response(self, _: str) -> None:
             body = invalid("This is not HTTP/1.1: correct the request.", code="invalid_http").body
@@ -246,10 +246,17 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            is_head_begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-            if is_head_begun != self._is_head_begun or not is_head_begun:
-                self._close_after(limits.head_seconds if is_head_begun else None)
-            self._is_head_begun = is_head_begun
+            arriving = self._arriving()
+            if arriving != self._was_arriving or not arriving:
+                seconds = {"head": limits.head_seconds, "rest": limits.body_seconds}
+                self._close_after(seconds.get(arriving))
+            self._was_arriving = arriving
+
+        def _arriving(self) -> str:
+            """Return "head", or "rest" of a body that was refused before its end; "" if there is no limit here."""
+            if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+                return "head"
+            return "rest" if (self.conn.their_state, self.conn.our_state) == (h11.SEND_BODY, h11.DONE) else ""
 
         def _close_after(self, seconds: float | None) -> None:
             if self._timer:

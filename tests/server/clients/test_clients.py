@@ -91,6 +91,14 @@ def test_body_without_the_key_is_not_read(impatient: Running) -> None:
         assert refused.recv(12) == b"HTTP/1.1 401"
 
 
+def test_rest_of_a_refused_body_times_out(impatient: Running) -> None:
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n"
+    with closing(send(impatient, head)) as refused:
+        told = refused.recv(12)
+        refused.sendall(b"{")
+        assert (told + until_closed(refused)).startswith(b"HTTP/1.1 401")
+
+
 def test_missing_body_times_out(impatient: Running) -> None:
     with closing(send(impatient, f"{HEAD}Content-Length: 9000\r\n\r\n{{")) as connection:
         assert until_closed(connection).startswith(b"HTTP/1.1 408")
