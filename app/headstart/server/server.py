@@ -27,7 +27,7 @@ from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server import running_servers
 from headstart.server.app import Api, application
 from headstart.server.auth import CLIENT, Access
-from headstart.server.errors import MESSAGES, REFUSAL, REQUEST_ID, RefusedError, invalid
+from headstart.server.errors import MESSAGES, REFUSAL, REQUEST_ID, RefusedError, invalid, stopping
 from headstart.server.metrics import Metrics
 from headstart.server.models import ModelRegistry
 from headstart.server.requests.translation import Defaults
@@ -36,6 +36,7 @@ from headstart.server.worker import Answer, Limits, Worker
 
 _LOOPBACK = "127.0.0.1"
 _SHUTDOWN_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
+_LAST_WORD_SECONDS = 0.1  # for what is sent at the very end
 _JOIN_SECONDS = 10.0
 _MARGIN = 1.1  # times what clients are told, so long a connection is kept: a request may be on its way
 _MAX_PATH_CHARS = 200  # clients choose the path
@@ -101,8 +102,7 @@ class Server:
         metrics = Metrics()
         api = Api(self._worker, defaults, metrics, access.notices, config.model, dict(config.aliases))
         app = application(api, access)
-        idle_seconds = math.floor(limits.connection_seconds)
-        self._server = _UvicornServer(_RequestReporter(app, report, metrics, idle_seconds), self._worker)
+        self._server = _UvicornServer(_RequestReporter(app, report, metrics, self._worker), self._worker)
         self._serving = Serving(config.model, self.url, config.allow_network)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
@@ -152,22 +152,31 @@ class _UvicornServer(uvicorn.Server):
         self._worker.stop()
         super().handle_exit(sig, frame)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the connections: those of clients that take no last word, too."""
+        await super().shutdown(sockets)
+        if self.server_state.connections:
+            await asyncio.sleep(_LAST_WORD_SECONDS)
+        for connection in tuple(self.server_state.connections):
+            if transport := getattr(connection, "transport", None):
+                transport.abort()
+
 
 class _RequestReporter:
     """Middleware that reports, counts and names requests; the outermost, so that it sees refusals and failures."""
 
     def __init__(
-        self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics, idle_seconds: int
+        self, app: ASGIApp, report: Callable[[Asked | Answered], None], metrics: Metrics, worker: Worker
     ) -> None:
-        """`idle_seconds`: for which a client may leave its connection idle."""
-        self._app, self._report, self._metrics = app, report, metrics
-        self._keep_alive = {"keep-alive": f"timeout={idle_seconds}"}
+        self._app, self._report, self._metrics, self._worker = app, report, metrics, worker
+        # For which a client may leave its connection idle.
+        self._keep_alive = {"keep-alive": f"timeout={math.floor(worker.limits.connection_seconds)}"}
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "uvicorn is configured for nothing else"
         number, started, status = next(self._numbers), time.monotonic(), 0
-        is_answered = has_left = False
+        has_begun = is_answered = has_left = False
         scope[REQUEST_ID] = request_id = f"req_{secrets.token_hex(12)}"
 
         async def hear() -> Message:
@@ -177,12 +186,17 @@ class _RequestReporter:
             return message
 
         async def listen(message: Message) -> None:
-            nonlocal is_answered, status
+            nonlocal has_begun, is_answered, status
+            has_begun = True
             if not has_left:  # nobody hears what is sent now
                 status = message.get("status", status)
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update({"x-request-id": request_id} | ({} if "connection" in headers else self._keep_alive))
+                headers["x-request-id"] = request_id
+                if self._worker.is_stopped:
+                    headers["connection"] = "close"
+                elif "connection" not in headers:
+                    headers.update(self._keep_alive)
                 if scope["path"].startswith(MESSAGES):
                     headers["request-id"] = request_id
             is_answered |= message["type"] == "http.response.body" and not message.get("more_body")
@@ -191,6 +205,10 @@ class _RequestReporter:
         self._report(Asked(number, scope["method"], scope["path"][:_MAX_PATH_CHARS]))
         try:
             await self._app(scope, hear, listen)
+        except asyncio.CancelledError:  # the server has waited long enough for this client, and ends
+            scope[REFUSAL] = refused = stopping()
+            if not has_begun:
+                await refused.response(scope)(scope, hear, listen)
         finally:
             answers: list[Answer] = scope.get(ANSWERS, [])
             stats = [answer.stats for answer in answers if answer.stats]

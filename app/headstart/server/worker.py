@@ -151,7 +151,7 @@ class Worker:
         self._running: list[_QueuedRequest] = []
         self._unfinished: set[Answer] = set()
         self._average_seconds = 1.0
-        self._stopped = False
+        self.is_stopped = False  # no request is taken any more
         # Python waits for other threads at its end, but this one may be loading a model.
         self._thread = threading.Thread(target=self._work, daemon=True, name="engine")
         self._thread.start()
@@ -166,7 +166,7 @@ class Worker:
 
         Raises RefusedError if too many requests wait, or one is too long.
         """
-        if self._stopped:
+        if self.is_stopped:
             raise stopping()
         if any(len(msgspec.json.encode(request)) > self.limits.text_bytes for request in requests):
             raise too_large(self.limits.text_bytes, "text: shorten it")
@@ -175,7 +175,11 @@ class Worker:
             raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
         if self._count_unfinished() + len(requests) > places:
             raise self._queue_full()
-        return [self._enqueue(request, model, client) for request in requests]
+        answers = [self._enqueue(request, model, client) for request in requests]
+        if self.is_stopped:  # meanwhile, so that `stop` may not have seen these
+            for answer in answers:
+                answer.cancel()
+        return answers
 
     def _count_unfinished(self) -> int:
         """Return how many answers are not written yet: one that has just ended is still in the set for a moment."""
@@ -206,7 +210,7 @@ class Worker:
 
     def stop(self) -> None:
         """End all answers and accept no more requests. May be called in a signal handler."""
-        self._stopped = True
+        self.is_stopped = True
         for answer in tuple(self._unfinished):
             answer.cancel()
 
@@ -221,11 +225,11 @@ class Worker:
             self._on_change = None
 
     def _work(self) -> None:
-        while not self._stopped:
+        while not self.is_stopped:
             queued = self._next()
             if queued:
                 self._dispatch(queued)
-            elif not self._stopped:
+            elif not self.is_stopped:
                 self.models.release()
             self.report_models()
 
@@ -264,7 +268,7 @@ class Worker:
         with self._changed:
             while not (queued := self._take_turn()):
                 changed = self._changed.wait(None if self._running else self.limits.idle_seconds)
-                if self._stopped or not changed:
+                if self.is_stopped or not changed:
                     return None
             return queued
 
