@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 import re
+import socket
 import threading
 import time
 import zlib
@@ -17,9 +18,10 @@ import pytest
 import zstandard
 
 from headstart.engine.engine import Event, Message, Prefill, Request
-from headstart.server import streaming, worker
+from headstart.server import server, streaming, worker
 from headstart.server.worker import Limits
-from tests.server.serving import KEY, Running, chat_body, serving
+from tests.server import said
+from tests.server.serving import KEY, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
 from tests.waiting import PATIENCE, wait_until
 
@@ -196,6 +198,23 @@ def test_stream_has_only_events_of_its_route(path: str, monkeypatch: pytest.Monk
         assert "dog" in "\n".join(lines)
 
 
+@pytest.mark.parametrize("path", BODIES)
+def test_stream_ends_with_its_last_event_though_the_engine_lingers(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lingering(ScriptedEngine):
+        def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+            yield from super().generate(request, cancel)
+            assert is_read.wait(PATIENCE)
+
+    monkeypatch.setattr(worker, "KEEPALIVE_SECONDS", 0.001)
+    is_read = threading.Event()
+    with serving(Lingering()) as running:
+        text = running.ask("POST", path, body=json.dumps(BODIES[path] | {"stream": True}))[2]
+        is_read.set()
+    result = said.streamed(path, text)
+    assert isinstance(result, said.Said)
+    assert result.choices[0].text == "The quick brown fox jumps over the lazy dog."
+
+
 def test_waiting_stream_of_openai_gives_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "KEEPALIVE_SECONDS", 0)
     with serving(Slow()) as running, running.client() as client:
@@ -211,19 +230,23 @@ def test_waiting_stream_of_openai_gives_the_same_text(monkeypatch: pytest.Monkey
 def test_kept_connection_outlives_the_limit_of_a_head() -> None:
     limits = Limits(head_seconds=0.05, connection_seconds=PATIENCE)
     with serving(ScriptedEngine(), limits) as running, closing(idle_client(running)) as connection:
-        socket = connection.sock
+        kept = connection.sock
         for _ in range(3):
             time.sleep(0.1)  # twice the limit of a head
             connection.request("POST", CHAT, chat_body(), {"Authorization": f"Bearer {KEY}"})
             reply = connection.getresponse()
             assert (reply.status, reply.getheader("keep-alive")) == (200, f"timeout={PATIENCE:.0f}")
             reply.read()
-            assert connection.sock is socket
+            assert connection.sock is kept
 
 
-def idle_client(running: Running) -> http.client.HTTPConnection:
+def idle_client(running: Running, receive_buffer: int | None = None) -> http.client.HTTPConnection:
+    """Return a connection. `receive_buffer`: bytes that the system takes although the client does not read them."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port)
-    connection.connect()
+    connection.sock = socket.socket()
+    if receive_buffer:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.sock.connect(("127.0.0.1", running.port))
     return connection
 
 
@@ -231,6 +254,67 @@ def test_idle_connection_is_kept_for_a_minute_or_more(running: Running) -> None:
     seconds = int(running.ask("GET", "/health")[1]["keep-alive"].removeprefix("timeout="))
     assert seconds >= 60
     assert running.server._server.config.timeout_keep_alive > seconds
+
+
+def test_client_that_is_slow_to_send_learns_that_the_server_stops(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "_SHUTDOWN_SECONDS", 0)
+    recorder = ReportRecorder()
+    with serving(ScriptedEngine(), tell=recorder.take) as running, closing(idle_client(running)) as client:
+        client.putrequest("POST", CHAT)
+        client.putheader("Authorization", f"Bearer {KEY}")
+        client.putheader("Content-Length", "900")
+        client.endheaders(b'{"messages"')
+        wait_until(lambda: recorder.paths)
+        running.server.stop()
+        reply = client.getresponse()
+        assert (reply.status, json.loads(reply.read())["error"]["code"]) == (503, "stopping")
+    assert (recorder.ended(1).status, recorder.ended(1).code) == (503, "stopping")
+    assert not caplog.records
+
+
+def test_client_that_stops_reading_hangs_up_no_server(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "_SHUTDOWN_SECONDS", 0)
+    engine, recorder = ScriptedEngine(["word " * 2000]), ReportRecorder()
+    with (
+        serving(engine, send_buffer=4096, tell=recorder.take) as running,
+        closing(idle_client(running, receive_buffer=4096)) as client,
+    ):
+        body = json.dumps({"messages": HI, "max_tokens": 2000, "stream": True})
+        client.request("POST", CHAT, body, {"Authorization": f"Bearer {KEY}"})
+        wait_until(lambda: threads_that_answer() == 0 and engine.requests)
+        running.server.stop()
+    assert recorder.ended(1).code == "stopping"
+    assert not caplog.records
+
+
+def test_reply_while_the_server_stops_is_the_last_of_its_connection() -> None:
+    with serving(ScriptedEngine()) as running:
+        running.server._worker.stop()
+        for method, path in (("GET", "/health"), ("POST", CHAT)):
+            assert running.ask(method, path, body=chat_body())[1]["connection"] == "close"
+
+
+def threads_that_answer() -> int:
+    return sum(thread.name == "answer" for thread in threading.enumerate())
+
+
+def test_client_that_reads_no_reply_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = ReportRecorder()
+    limits = Limits(send_seconds=0.01)
+    with (
+        serving(ScriptedEngine(), limits, tell=recorder.take, send_buffer=4096) as running,
+        closing(idle_client(running, receive_buffer=4096)) as client,
+    ):
+        head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n"
+        client.sock.sendall(f"GET /openapi.json HTTP/1.1\r\n{head}\r\n".encode())
+        body = chat_body().encode()
+        client.sock.sendall(f"POST {CHAT} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert recorder.ended(2).prompt_tokens == 1
+    assert not caplog.records
 
 
 def test_page_of_an_allowed_origin_reaches_a_private_network() -> None:

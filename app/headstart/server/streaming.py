@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableMapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -55,10 +55,10 @@ class AnswerResponse(Response):
                 await self._stream(send, scope)
             else:
                 replies = [await self._complete(*pair) for pair in zip(self._answers, self._formatters, strict=True)]
-                await self._send(send, self._head(_JSON_HEADERS))
-                await self._send(
-                    send, {"type": "http.response.body", "body": msgspec.json.encode(merge_replies(replies))}
-                )
+                body = msgspec.json.encode(merge_replies(replies))
+                with suppress(TimeoutError):  # the client stopped reading an earlier reply
+                    await self._send(send, self._head(_JSON_HEADERS))
+                    await self._send(send, {"type": "http.response.body", "body": body})
 
     async def _complete(self, answer: Answer, formatter: ReplyFormatter) -> object:
         steps = list[Step]()
@@ -112,6 +112,8 @@ class AnswerResponse(Response):
                         for data in [] if is_quiet else self._encode(event, answer, formatter):
                             latest = time.monotonic()  # of what was sent
                             yield data
+                        if isinstance(event, Finish):
+                            break  # nothing follows, also if its engine takes a while to end
                         event = await anext(events, None)
             yield self._formatters[-1].last
         except HeadstartError as error:
