@@ -1,6 +1,7 @@
 """A conversation: messages, commands, the editor, and what survives a failure."""
 
 import io
+import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -13,14 +14,18 @@ from prompt_toolkit.input.defaults import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from bench.toy import ToyEngine
+from headstart.chat.conversation import Attachment, State
 from headstart.cli import main
 from headstart.cli.chat import COMMANDS, Session, command_names, converse
 from headstart.cli.editor import piped_lines, typed_lines
 from headstart.cli.options import RequestSettings
 from headstart.cli.render import Screen
-from headstart.engine.engine import ConversationRequest, Engine, Message, Mode
+from headstart.cli.tools import ChatTools
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Call, ConversationRequest, Engine, Message, Mode, Tool, written_call
 from headstart.errors import ChatTemplateError, EngineLostError
-from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
+from headstart.tools.loop import ToolResult
+from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.stand_ins.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
@@ -148,6 +153,55 @@ def test_continue_goes_on_with_the_answer_or_its_thinking(say: Say, engine: Scri
     shown = capsys.readouterr()
     assert "was still thinking" in shown.err
     assert shown.out == "Hello\n there.\nFour.\n"
+
+
+def test_file_waits_for_the_next_message(engine: ScriptedEngine) -> None:
+    session = begun(engine)
+    converse(session, ["Hi"])
+    session.attachments = (Attachment("notes.txt", "what a file says"),)
+    converse(session, ["/regenerate", "/continue", "And?", "So?"])
+    assert ["what a file says" in request.messages[-1].content for request in engine.requests] == [
+        *[False] * 3,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [("/regenerate", "the answer before it stays"), ("Next", "the question was taken back")]
+)
+def test_answer_stopped_before_its_first_word_leaves_the_conversation(
+    engine: ScriptedEngine, command: str, words: str, capsys: Captured
+) -> None:
+    session = begun(engine)
+    converse(session, ["Hi"])
+    before = session.conversation
+    engine.before_round = lambda *_: deliver(signal.SIGINT)
+    converse(session, [command])
+    assert session.conversation == before
+    assert words in capsys.readouterr().err
+
+
+def test_ctrl_c_between_the_parts_of_an_answer_keeps_what_was_shown(
+    engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    class Tools(ChatTools):
+        def begin_answer(self) -> tuple[tuple[Tool, ...], int]:
+            return (Tool("look", "{}"),), 9
+
+        def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> ToolResult:
+            if len(engine.requests) == 2:
+                raise KeyboardInterrupt
+            return ToolResult("nothing")
+
+    engine.scripts = (f"Let me see. {written_call(Call('look', '{}'))}",)
+    session = begun(engine)
+    session.tools = Tools(may_ask=True)
+    converse(session, ["Hi"])
+    last = session.conversation.path[-1]
+    assert (last.state, [call.result for call in last.calls]) == (State.STOPPED, ["nothing"])
+    assert last.text.startswith("Let me see.")
+    assert session.interrupted
 
 
 def test_context_overflow_points_to_new(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:

@@ -606,18 +606,23 @@ class Session:
         )
         tools, max_calls = self.tools.begin_answer() if self.tools else ((), MAX_CALLS)
         loop = ToolLoop(offering(request, tools), begun.text, begun.calls, begun.thinking, max_calls)
+        state = State.STOPPED
         try:
             self.last = result = self._write_answer(loop)
+            self.interrupted = result.reason is FinishReason.CANCELLED and not result.fault
+            state = State.INTERRUPTED if result.fault else State.STOPPED if self.interrupted else State.COMPLETE
         except HeadstartError:
-            if loop.calls:  # keep the calls, and what was written before them
-                self._finish(conversation, loop, State.INTERRUPTED)
+            state = State.INTERRUPTED
             raise
-        self.interrupted = result.reason is FinishReason.CANCELLED and not result.fault
-        if self.interrupted and not (result.text or result.thinking or loop.calls):
-            self.screen.remark("Stopped before the first word; the question was taken back.")
+        finally:  # also when Ctrl+C comes between the parts of the answer
+            has_grown = (loop.text, loop.calls, loop.thinking) != (begun.text, begun.calls, begun.thinking)
+            if has_grown or state is State.COMPLETE:
+                self._finish(conversation, loop, state)
+        if self.interrupted and not has_grown:
+            is_asked = len(conversation.path) > len(self.conversation.path)
+            kept = "the question was taken back" if is_asked else "the answer before it stays"
+            self.screen.remark(f"Stopped before the first word; {kept}.")
             return result
-        state = State.INTERRUPTED if result.fault else State.STOPPED if self.interrupted else State.COMPLETE
-        self._finish(conversation, loop, state)
         if result.fault:
             raise EngineLostError(result.fault)
         if self.screen.text:
@@ -654,7 +659,9 @@ class Session:
     def _finish(self, conversation: Conversation, loop: ToolLoop, state: State) -> None:
         """Put the answer into the conversation, and save it."""
         outcome = AnswerOutcome(loop.text, state, calls=loop.calls, thinking=loop.thinking)
-        self.conversation, self.attachments = conversation.finish(conversation.path[-1].id, outcome), ()
+        sent = [file for message in conversation.path for file in message.attachments]
+        waiting = tuple(file for file in self.attachments if file not in sent)
+        self.conversation, self.attachments = conversation.finish(conversation.path[-1].id, outcome), waiting
         self._save_last_chat()
 
     def _save_last_chat(self) -> None:
@@ -702,22 +709,28 @@ def converse(session: Session, lines: Iterable[str]) -> None:
     """Handle messages and commands until they end, or until /quit. An error is shown, and the conversation goes on."""
     for line in lines:
         try:
-            session.handle(line)
-        except ContextOverflowError as error:
-            session.failures += 1
-            session.screen.complain(f"{error} /new starts a fresh conversation.")
-        except HeadstartError as error:
-            session.failures += 1
-            session.screen.complain(str(error))
+            _handle(session, line)
         except KeyboardInterrupt:
             session.interrupted = True
             session.screen.end_answer()
-        if session.last and (fault := session.check.go_on()):
-            session.failures += 1
-            session.screen.complain(fault)
-            return
         if session.finished:
             return
+
+
+def _handle(session: Session, line: str) -> None:
+    """Handle a line, and show an error. The conversation is finished if its model must not be used."""
+    try:
+        session.handle(line)
+    except ContextOverflowError as error:
+        session.failures += 1
+        session.screen.complain(f"{error} /new starts a fresh conversation.")
+    except HeadstartError as error:
+        session.failures += 1
+        session.screen.complain(str(error))
+    if session.last and (fault := session.check.go_on()):
+        session.failures += 1
+        session.finished = True
+        session.screen.complain(fault)
 
 
 @dataclass(frozen=True)
