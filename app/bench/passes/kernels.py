@@ -3,9 +3,11 @@
 `python app/bench/passes/kernels.py` prints JSON, and a table to standard error: GB/s, and the time in multiples of a
 read. Random weights, many times what the caches hold, are packed and multiplied by the library, as in a step of a
 model. With `--attention`, its keys and values are as many instead. Each figure has a read of its own just before it,
-with as many threads, because memory changes its speed. The table has medians over turns; the JSON also has the
-geometric mean of the ratios, with a 95 % bootstrap interval. `--set` builds the library with other constants and times
-it in turns with the library as it is; `--library` does so with one of another checkout.
+with as many threads, because memory changes its speed. Products also have their multiplications alone, as many with
+numbers in registers: no product takes less than the longer of the two, its limit. Two processors that share a core
+multiply hardly more than one. The table has medians over turns; the JSON also has the geometric mean of the ratios,
+with a 95 % bootstrap interval. `--set` builds the library with other constants and times it in turns with the library
+as it is; `--library` does so with one of another checkout.
 """
 
 import argparse
@@ -50,6 +52,7 @@ _GROUPS = {"INT4": 128, "INT4_MIN": 32}  # columns, the usual ones; other format
 _BUILT = "as it is"
 _HEADS = re.compile(r"(\d+)/(\d+)x(\d+)@(\d+)")
 _ROOM = 1024  # tokens of a pass, at most
+_PARTS = 64  # of a measurement of multiplications: some milliseconds
 _FILLING = 0x3C  # keys and values of usual size
 _ROOT = Path(__file__).resolve().parents[3]
 _THP_DISABLE = 41  # of prctl
@@ -68,28 +71,35 @@ class Case:
 
 @dataclass(frozen=True)
 class Timed:
-    """Times of a case, turn by turn, and of the reads just before."""
+    """Times of a case, turn by turn, of the reads just before, and of the multiplications alone (attention: none)."""
 
     case: Case
     size: int  # bytes
     ms: Sequence[float]
     read_ms: Sequence[float]
+    multiply_ms: Sequence[float]
 
-    def report(self) -> dict[str, object]:
-        each = [mine / read for mine, read in zip(self.ms, self.read_ms, strict=True)]
-        interval = bootstrap_interval(each)
+    def report(self) -> dict[str, Any]:
+        limits = [max(pair) for pair in zip(self.read_ms, self.multiply_ms, strict=True)]
         return asdict(self.case) | {
             "bytes": self.size,
             "ms": _spread(self.ms),
             "read ms": _spread(self.read_ms),
+            "multiplications alone ms": _spread(self.multiply_ms),
             "GB/s": self.size / float(np.median(self.ms)) / 1e6,
             "GB/s of a read": self.size / float(np.median(self.read_ms)) / 1e6,
-            "times a read": {
-                "median": float(np.median(each)),
-                "mean": geometric_mean(each),
-                "from": interval.low if interval else None,
-                "to": interval.high if interval else None,
-            },
+            "times a read": self._times(self.read_ms),
+            "times the limit": self._times(limits),
+        }
+
+    def _times(self, others: Sequence[float]) -> dict[str, float | None]:
+        each = [mine / other for mine, other in zip(self.ms, others, strict=True)]
+        interval = bootstrap_interval(each)
+        return {
+            "median": float(np.median(each)),
+            "mean": geometric_mean(each),
+            "from": interval.low if interval else None,
+            "to": interval.high if interval else None,
         }
 
 
@@ -164,8 +174,10 @@ def _rooms(library: Library, given: argparse.Namespace) -> "Iterator[Rooms]":
 class Rooms:
     """Several steps of one kind, each over its own memory."""
 
-    def __init__(self, library: Library, name: str, steps: Any, room: Bytes, widths: Sequence[int]) -> None:
-        self.name, self._library, self._room = name, library, room
+    def __init__(
+        self, library: Library, name: str, steps: Any, room: Bytes, widths: Sequence[int], weights: int = 0
+    ) -> None:
+        self.name, self._library, self._room, self._weights = name, library, room, weights
         self._steps, self._widths = steps, (c_int32 * len(widths))(*widths)
 
     def program(self, _tokens: int) -> KernelProgram:
@@ -180,9 +192,9 @@ class Rooms:
             tokens: [random.standard_normal((tokens, width)).astype(np.float32) for width in self._widths]
             for tokens in sizes
         }
-        times: list[tuple[list[float], list[float]]] = [([], []) for _ in cases]
+        times: list[tuple[list[float], list[float], list[float]]] = [([], [], []) for _ in cases]
         for turn in range(turns + 1):
-            for case, (own, reads) in zip(cases, times, strict=True):
+            for case, (own, reads, alone) in zip(cases, times, strict=True):
                 build, arrays = builds[case.build], buffers[case.tokens]
                 build.use(case.isa)
                 addresses = (c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
@@ -191,6 +203,7 @@ class Rooms:
                 if turn:
                     own.append(run)
                     reads.append(read)
+                    alone.append(self._weights * case.tokens / _products_a_ms(self._library, case))
         return [Timed(case, self._room.nbytes, *found) for case, found in zip(cases, times, strict=True)]
 
 
@@ -211,7 +224,7 @@ class Products(Rooms):
             step.outputs[0], step.rows[0] = 1, rows
             at = room.ctypes.data + number * each
             step.matrix = Matrix(format_, weights.group, weights.blocks * BLOCK, cols, at)
-        super().__init__(library, format_.name, steps, room, (cols, rows))
+        super().__init__(library, format_.name, steps, room, (cols, rows), rows * cols * count)
 
 
 class Attentions(Rooms):
@@ -289,6 +302,14 @@ def _ms(call: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000.0
 
 
+def _products_a_ms(library: Library, case: Case) -> float:
+    """Return how many products a millisecond the processor makes of numbers in registers."""
+    library.use(case.isa)
+    started = time.perf_counter()
+    products = library.multiply(_PARTS, case.threads)
+    return products / (time.perf_counter() - started) / 1000.0
+
+
 def _spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": float(np.median(values)), "least": min(values)}
 
@@ -300,13 +321,16 @@ def _show(timed: Sequence[Timed], *, header: bool) -> None:
         lines.setdefault((each.case.isa, each.case.threads, each.case.build), []).append(each)
     if header:
         tokens = sorted({each.case.tokens for each in timed})
-        print("GB/s, and the time in multiples of a read", file=sys.stderr)
-        columns = (f"{number:>13}" for number in tokens)
+        print("GB/s, and the time in multiples of a read and of the limit", file=sys.stderr)
+        columns = (f"{number:>19}" for number in tokens)
         print(f"{'format':20}{'set':12}{'threads':>7} {'build':16}{'read':>6}", *columns, file=sys.stderr)
     for (isa, threads, build), found in lines.items():
         read = found[0].size / float(np.median([ms for each in found for ms in each.read_ms])) / 1e6
         reports = [each.report() for each in sorted(found, key=lambda each: each.case.tokens)]
-        cells = (f"{report['GB/s']:6.1f} {report['times a read']['median']:6.2f}" for report in reports)  # type: ignore[index]
+        cells = (
+            f"{report['GB/s']:6.1f} {report['times a read']['median']:6.2f}{report['times the limit']['median']:6.2f}"
+            for report in reports
+        )
         print(
             f"{timed[0].case.format:20}{isa:12}{threads:>7} {build:16}{read:6.1f}", *cells, file=sys.stderr, flush=True
         )

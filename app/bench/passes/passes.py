@@ -4,6 +4,8 @@
 that what slows the machine slows all alike. A ratio is the geometric mean over turns, with a 95 % bootstrap interval.
 
 - read: all packed weights, by as many threads; nothing that multiplies them can be faster
+- multiply: as many products of numbers in registers, which is as fast as the processor multiplies; two processors that
+  share a core multiply hardly more than one
 - products: what our operations compute, without the rest of the graph
 - own, stock: whole passes of the app's runner behind a context, with our products and with OpenVINO's fastest layout;
   --isa leaves stock out, as OpenVINO uses no set but the processor's best
@@ -36,6 +38,7 @@ from headstart.library import library
 from headstart.library.manifest import read_model
 
 _REPEATS = 3  # passes of one size in a turn, of which the first is not counted
+_PARTS = 64  # of a measurement of multiplications: some milliseconds
 _LLAMA_TOKENS = 5  # of an answer of llama.cpp
 _LLAMA_ROOM = 256  # tokens beyond the context
 
@@ -76,6 +79,7 @@ def main() -> int:
         runner.forward(probe_ids(runner.vocabulary, given.context, seed=0))
     ways: dict[str, dict[int, Callable[[], float]]] = {
         "read": {1: _reading(kernels, rooms, threads)},
+        "multiply": {size: _multiplying(kernels, pieces, size) for size in (*sizes, given.prompt) if size},
         "products": {size: _products(pieces, size) for size in sizes},
         **{name: {size: _passes(runner, size) for size in sizes} for name, runner in runners.items()},
     }
@@ -129,6 +133,17 @@ def _reading(kernels: Library, rooms: Sequence[Bytes], threads: int) -> Callable
     return lambda: _ms(run)
 
 
+def _multiplying(kernels: Library, pieces: Sequence[CompiledSteps], tokens: int) -> Callable[[], float]:
+    products, threads = tokens * sum(piece.products for piece in pieces), pieces[0].threads
+
+    def alone() -> float:
+        started = time.perf_counter()
+        made = kernels.multiply(_PARTS, threads)
+        return (time.perf_counter() - started) * 1000.0 * products / made
+
+    return alone
+
+
 def _products(pieces: Sequence[CompiledSteps], tokens: int) -> Callable[[], float]:
     random = np.random.default_rng(0)
     buffers = [
@@ -176,7 +191,7 @@ def _report(times: dict[str, dict[int, list[float]]], read: int) -> dict[str, ob
         }
         for name, by in times.items()
     }
-    pairs = [("own", "stock"), ("own", "llama"), ("products", "read"), ("own", "read")]
+    pairs = [("own", "stock"), ("own", "llama"), ("products", "read"), ("own", "read"), ("products", "multiply")]
     ratios = {
         f"{first} to {second}": {
             size: _ratio(found, times[second][1 if second == "read" else size])

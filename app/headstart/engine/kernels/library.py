@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -21,7 +21,7 @@ from headstart.errors import SettingsError
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-_ABI = 8
+_ABI = 9
 _REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
@@ -228,6 +228,7 @@ class Library:
         functions.hk_kv_record_size.argtypes, functions.hk_kv_record_size.restype = [c_int] * 2, c_size_t
         functions.hk_move_kv.argtypes, functions.hk_move_kv.restype = [POINTER(KernelAttention), *[c_int] * 4], None
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
+        functions.hk_multiply.argtypes, functions.hk_multiply.restype = [c_int] * 2, c_int64
         functions.hk_recur.argtypes = [POINTER(KernelRecurrence), c_int]
         functions.hk_run.argtypes = [POINTER(KernelProgram), c_int, POINTER(c_void_p), c_int]
 
@@ -333,6 +334,10 @@ class Library:
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of a memory area, to measure how fast memory can be read."""
         self._functions.hk_read(memory.ctypes.data, memory.size, threads)
+
+    def multiply(self, parts: int, threads: int) -> int:
+        """Multiply in registers, to measure how fast the processor multiplies. Return the number of products."""
+        return int(self._functions.hk_multiply(parts, threads))
 
 
 def path() -> Path:

@@ -124,6 +124,11 @@ class CompiledSteps:
         matrix: Matrix = self._steps[step].matrix
         return matrix
 
+    @property
+    def products(self) -> int:
+        """How many weights a run multiplies by each token."""
+        return sum(step.matrix.rows * step.matrix.cols for step in self._steps)
+
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
         """Compute the outputs, which follow the inputs: [.., width] each.
 

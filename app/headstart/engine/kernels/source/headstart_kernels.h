@@ -10,7 +10,7 @@
 #define HK_API __attribute__((visibility("default")))
 #endif
 
-enum { HK_ABI = 8, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
+enum { HK_ABI = 9, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
 /* How weights are stored. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
@@ -168,4 +168,7 @@ HK_API int hk_recur(const hk_recurrence *layer, int threads);
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);
 /* Read memory in `threads` threads, to see what its speed allows. The result means nothing. */
 HK_API uint64_t hk_read(const uint8_t *data, size_t size, int threads);
+/* Multiply numbers in registers in `threads` threads, `parts` times some hundredths of a millisecond, to see what the
+   instruction set in use allows. Returns how many products that were; 0: it has no vectors. */
+HK_API int64_t hk_multiply(int parts, int threads);
 #endif

@@ -31,7 +31,7 @@
        isa/attention.h  scores, softmax and sums of values, a tile of keys at a time
        delta.c        hk_recur: isa/delta.h, layers that keep a state
        isa/NAME.c     the vector instructions of a set, around these; isa/plain.c has none; cpu.c chooses one
-       pack.c         hk_pack and hk_unpack; read.c: hk_read */
+       pack.c         hk_pack and hk_unpack; limits.c: hk_read and hk_multiply */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "headstart_kernels.h"
@@ -100,6 +100,8 @@ struct kernels {
     /* An item of a layer that keeps a state. Phase 0 convolves a head, or RECURRENT_PART numbers; phase 1 computes
        DELTA_PART values of a head. */
     void (*delta_rule)(const hk_recurrence *r, int phase, int item);
+    /* Multiply in registers alone; returns the number of products. NULL: there are no vectors. */
+    int64_t (*multiply_only)(int count);
 };
 
 /* Products of many tokens, in tiles of more. */

@@ -32,5 +32,5 @@ INLINE ints dot8(ints sums, ints u, ints x)
 #include "products.h"
 
 const struct kernels avx2_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block,
-                                     rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
+                                     rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule, multiply_only};
 #endif

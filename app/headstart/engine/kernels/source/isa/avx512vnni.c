@@ -8,5 +8,5 @@
 #include "products.h"
 
 const struct kernels avx512vnni_kernels = {TILE, quantize, inverse_rms, scale, gate, mul_mat_block,
-                                           rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
+                                           rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule, multiply_only};
 #endif

@@ -103,4 +103,4 @@ static void mul_mat(int format, int group, const uint8_t *block, const struct q8
 }
 
 const struct kernels plain_kernels = {MAX_TILE, quantize, inverse_rms, scale, gate, mul_mat,
-                                      rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule};
+                                      rope_and_store_kv, attend, merge_ranges, move_kv, delta_rule, NULL};

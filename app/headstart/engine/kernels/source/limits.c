@@ -1,4 +1,4 @@
-/* How fast memory can be read: the limit for whatever multiplies by what is read. */
+/* How fast memory can be read, and how fast the processor multiplies: the limits of products. */
 #include "kernels.h"
 #include "pool.h"
 #include <stdatomic.h>
@@ -46,4 +46,29 @@ uint64_t hk_read(const uint8_t *data, size_t size, int threads)
     pool_run(read_parts, &reading, threads);
     pool_unlock();
     return reading.bits;
+}
+
+struct multiplying {
+    int parts;
+    atomic_int next;
+    _Atomic int64_t products;
+};
+
+static void multiply_parts(void *job, int thread)
+{
+    enum { VECTORS_OF_PART = 1 << 14 }; /* of each sum: some hundredths of a millisecond */
+    struct multiplying *multiplying = job;
+    (void)thread;
+    while (atomic_fetch_add(&multiplying->next, 1) < multiplying->parts)
+        atomic_fetch_add(&multiplying->products, kernels_in_use()->multiply_only(VECTORS_OF_PART));
+}
+
+int64_t hk_multiply(int parts, int threads)
+{
+    struct multiplying multiplying = {.parts = parts};
+    if (!kernels_in_use()->multiply_only) return 0;
+    pool_lock();
+    pool_run(multiply_parts, &multiplying, threads);
+    pool_unlock();
+    return multiplying.products;
 }
