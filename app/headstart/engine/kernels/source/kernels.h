@@ -25,7 +25,7 @@
        pool.c         the threads
        run.c          run_mul_mat: quantize_parts or quantize_normalized (isa/elementwise.h), then mul_mat_rows
        isa/products.h   mul_mat_block: multiply_format, a superblock or some groups of 32 columns at a time
-       isa/tiles.h      the same for many tokens with AMX
+       isa/tiles.h      the same for many tokens with AMX, isa/panels.h for some and more with AVX2
        formats.h        where the bytes of each type lie
        run.c          run_attention: rope_and_store, attend, and merge_ranges where threads share the keys of a query
        isa/attention.h  scores, softmax and sums of values, a tile of keys at a time

@@ -4,6 +4,7 @@
 #include "simd256.h"
 
 #define TILE 8
+#define PANELS
 /* The most tokens that two vectors of rows are multiplied by: with more, sums do not stay in registers. */
 #define MAX_WITH_TWO(format) ((format) == HK_Q6_K ? 3 : has_pairs(format) ? 4 : (format) == HK_Q8_0 ? 6 : TILE)
 #define VECTORS(format, n) ((n) > MAX_WITH_TWO(format) ? 1 : 2)

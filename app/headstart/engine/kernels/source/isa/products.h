@@ -371,6 +371,10 @@ INLINE void scale_rows(const uint8_t *block, int tokens, float (*out)[HK_BLOCK])
 #ifdef TILES
 #include "tiles.h" /* multiply_format, for many tokens */
 #else
+#ifdef PANELS
+#include "panels.h"
+#endif
+
 /* Steps that are multiplied with one tile before the next one. */
 INLINE int steps_together(const int format, int group, int left)
 {
@@ -381,6 +385,12 @@ INLINE int steps_together(const int format, int group, int left)
 INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
                             int tiles, float (*out)[HK_BLOCK])
 {
+#ifdef PANELS
+    if (smaller(tiles * x->tile, x->tokens - first * x->tile) >= tokens_of_panels(format)) {
+        multiply_panels(format, group, block, x, first, tiles, out);
+        return;
+    }
+#endif
     for (int step = 0, steps; step < x->steps; step += steps) {
         steps = steps_together(format, group, x->steps - step);
         for (int tile = first; tile < first + tiles; tile++) {
