@@ -88,6 +88,13 @@ def test_token_has_the_same_bits_among_any_number_of_tokens_and_threads(
                 assert same_bits(found, alone[:tokens]), (isa, tokens, threads)
 
 
+def test_every_instruction_set_but_plain_c_says_how_fast_it_multiplies(kernels: Library) -> None:
+    for isa in each_isa(kernels):
+        one, three = kernels.multiply(1, threads=1), kernels.multiply(3, threads=2)
+        assert three == 3 * one, isa
+        assert (one > 0) == (isa != "plain C")
+
+
 @pytest.mark.parametrize(("format_", "group", "zeros"), FORMS)
 def test_unpacking_restores_the_weights(kernels: Library, format_: Format, group: int, zeros: bool) -> None:
     random = np.random.default_rng(group)
