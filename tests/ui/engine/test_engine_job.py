@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from headstart.ui.engine_request import installed_model
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program
+from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, texts
 
 Open = Callable[..., Program]
@@ -87,3 +90,57 @@ def test_stopped_engine_ends_the_job_with_a_sentence(qtbot: QtBot, open_program:
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
     assert re.search("unexpectedly|memory ran out", page.notice.text)
     assert page.start.isVisible()
+
+
+@each_job
+def test_job_can_start_after_an_answer_that_failed(qtbot: QtBot, open_program: Open, name: str) -> None:
+    app = open_program()
+    assert app.chat_controller.session.ask("toy: refuse")
+    page = show(app, name)
+    assert "still being written" in page.sentence
+    qtbot.waitUntil(page.start.isEnabled, timeout=WAIT)
+    assert not page.sentence
+
+
+@each_job
+def test_refusal_during_a_job_goes_with_it(qtbot: QtBot, open_program: Open, name: str) -> None:
+    app = open_program(pace=0.05)
+    page = begin_long(qtbot, app, name)
+    app.window.actions_by_name["load"].trigger()
+    assert JOBS[name] in app.window.chat.notice.text
+    page.stop.click()
+    qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
+    assert not app.window.chat.notice.text
+
+
+@each_job
+def test_page_says_why_the_model_of_the_chat_cannot_be_used(
+    headstart_home: Path, open_program: Open, name: str
+) -> None:
+    write_model(headstart_home / "models" / "smol")
+    app = open_program(find=installed_model)
+    app.chat_controller.session.change_settings({"model": "gone"})
+    page = show(app, name)
+    assert page.sentence == "There is no model 'gone'; installed are smol."
+    assert page._get_model.isHidden()
+
+
+def test_race_and_tuning_go_on_with_the_model_that_they_began_with(
+    qtbot: QtBot, headstart_home: Path, open_program: Open
+) -> None:
+    for model in ("one", "two"):
+        write_model(headstart_home / "models" / model)
+    app = open_program(find=installed_model)
+    app.settings.change(reduced_motion=True, model="one")
+    qtbot.waitUntil(lambda: app.loader.is_ready and not app.loader.status, timeout=WAIT)
+    page = show(app, "race")
+    page.start.click()
+    app.window.panel.edited.emit("model", "two")
+    qtbot.waitUntil(lambda: not app.race.page._verdict.isHidden(), timeout=WAIT)
+    assert "one on CPU" in app.race.page._measured.text()
+    app.window.panel.edited.emit("model", "one")
+    page = show(app, "tune")
+    page.start.click()
+    app.window.panel.edited.emit("model", "two")
+    qtbot.waitUntil(lambda: len(app.tune.page.report.tables()) == 2, timeout=WAIT)
+    assert app.tune.page.report.text().startswith("one")

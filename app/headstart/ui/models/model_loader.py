@@ -9,11 +9,12 @@ from headstart import remotes
 from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Phase
 from headstart.engine.protocol import Failed, Load, Loading, ModelInfo
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
+from headstart.library import library
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, Loadable
 from headstart.ui.formatting import titled, whole
-from headstart.ui.translation import translate
+from headstart.ui.translation import translate, translate_error
 
 _TICK_MS = 1000  # the seconds that have passed are shown
 
@@ -87,7 +88,7 @@ def no_model() -> str:
 class ModelLoader(QObject):
     """The model in memory, and its loading."""
 
-    changed = Signal()  # `progress`, `fault`, `occupation` or what is loaded differ
+    changed = Signal()  # `progress`, `fault`, `occupation`, what is loaded or `unavailable_reason` differ
     refused = Signal(str, bool)  # why a model is not loaded, and whether `load_anyway` may do it
 
     def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
@@ -108,6 +109,7 @@ class ModelLoader(QObject):
         link.loading.connect(self._on_loading)
         link.loaded.connect(self._on_loaded)
         link.unloaded.connect(self._on_unloaded)
+        link.finished.connect(self.changed)
         link.failed.connect(self._on_failed)
         link.crashed.connect(self._on_crashed)
 
@@ -149,10 +151,18 @@ class ModelLoader(QObject):
             return self.occupation
         if remotes.is_remote(settings.model):
             return self.tr("This measures models of this computer; choose one of them for the chat first.")
-        if not self.name(settings):
-            return no_model()
+        if fault := self._fault(settings):
+            return fault
         if self.link.generation is not None:
             return self.tr("An answer is still being written; stop it or wait for its end.")
+        return ""
+
+    def _fault(self, settings: Settings) -> str:
+        """Return why no model can be found for these settings; "" if one can."""
+        try:
+            self._find(settings)
+        except HeadstartError as error:
+            return translate_error(error) if library.installed() else no_model()
         return ""
 
     def occupy(self, sentence: str) -> None:
@@ -227,10 +237,12 @@ class ModelLoader(QObject):
 
     @Slot(str, object)
     def _on_failed(self, sentence: str, failed: Failed) -> None:
-        if failed.order == Load.__name__:
+        has_not_loaded = failed.order == Load.__name__
+        if has_not_loaded:
             self._options = None
             self._end(sentence)
-            self.changed.emit()
+        self.changed.emit()
+        if has_not_loaded:
             self.refused.emit(sentence, failed.kind == MemoryBudgetError.__name__)
 
     @Slot(str, object)

@@ -89,7 +89,7 @@ class BenchmarkController(EngineJob):
         return self.tr("A benchmark is running; stop it on its page, or wait for its end.")
 
     def _start(self, size: BenchSize) -> None:
-        self._loader.load(self._settings())
+        self._loader.load(self._measured)
         self._is_stopping, self._num_planned, self._num_done = False, 0, 0
         self._ticket = self._link.bench(size)
 

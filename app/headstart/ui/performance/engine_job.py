@@ -113,11 +113,11 @@ class EngineJob(QObject):
         super().__init__(parent)
         self.page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._ticket: int | None = None  # of the engine's work for this job
+        self._measured = Settings()  # those of the chat when the job began; a person may choose others meanwhile
         page.start.clicked.connect(self._on_start)
         page.stop.clicked.connect(self._on_stop)
         page.entered.connect(self._on_entered)
         loader.changed.connect(self._refresh)
-        loader.link.finished.connect(self._refresh)  # the job may have waited for an answer of a chat
         loader.link.failed.connect(self._on_failed)
         loader.link.crashed.connect(self._on_crashed)
 
@@ -165,6 +165,7 @@ class EngineJob(QObject):
             self._refresh()
             return
         self.page.notice.hide()
+        self._measured = self._settings()
         self._loader.occupy(self._occupation())
         with showing_errors(partial(self._end, bad=True)):
             self._start(request)

@@ -155,7 +155,7 @@ class RaceController(EngineJob):
         self.page.show_result(None)
         for lane in self.page.lanes:
             lane.clear()
-        self._loader.load(self._settings())
+        self._loader.load(self._measured)
         self._run(RacePhase.WARM_UP)
 
     def _run(self, phase: RacePhase) -> None:
@@ -166,7 +166,7 @@ class RaceController(EngineJob):
         sampling = Sampling(temperature=self._request.temperature, seed=self._request.seed)
         messages = (Message("user", self._request.prompt),)
         self._clock.start()
-        thinking = engine_request.thinking(self._settings(), self._loader.info(self._settings()))
+        thinking = engine_request.thinking(self._measured, self._loader.info(self._measured))
         request = ConversationRequest(
             messages, max_new_tokens=tokens, sampling=sampling, speculation=Speculation(mode), thinking=thinking
         )
@@ -250,7 +250,7 @@ class RaceController(EngineJob):
         if model_info.draft or model_info.head:
             guessing = self.tr("a draft model") if model_info.draft else self.tr("a draft head")
         words = self.tr("{model} on {device}, speed-up by {guessing}").format(
-            model=self._loader.name(self._settings()), guessing=guessing, device=model_info.device
+            model=self._loader.name(self._measured), guessing=guessing, device=model_info.device
         )
         return ". ".join([words, *map(translate_error, model_info.notes)])
 

@@ -70,9 +70,9 @@ class TuningController(EngineJob):
         self.page.show_plan(self._plan(loadable) if loadable else ())
 
     def _loadable(self) -> Loadable | None:
-        """Return the models to tune; None if there are none here."""
+        """Return the models that are tuned or would be; None if there are none here."""
         try:
-            loadable = self._loader.resolve(self._settings())
+            loadable = self._loader.resolve(self._measured if self.is_running else self._settings())
         except HeadstartError:
             return None
         return loadable if loadable.options.remote is None else None
@@ -97,7 +97,7 @@ class TuningController(EngineJob):
         return self.tr("A tuning is running; stop it on its page, or wait for its end.")
 
     def _start(self, seconds: int) -> None:
-        loadable = self._loader.resolve(self._settings())
+        loadable = self._loader.resolve(self._measured)
         self._seconds = seconds
         self._search = BackgroundTask(partial(_drafts, loadable.options), self)
         self._search.done.connect(self._on_drafts_found)

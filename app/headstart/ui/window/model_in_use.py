@@ -22,7 +22,7 @@ from headstart.ui.settings.settings_form import label, title
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.transcript.live_answer import NOTICE
-from headstart.ui.translation import showing_errors, translate_error
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.window.main_window import MainWindow
 
@@ -57,10 +57,7 @@ class ModelInUse(QObject):
         session = self._chats.current
         if not session or not self._has_model():
             return
-        try:
-            self._loader.require(session.settings)
-        except HeadstartError as error:
-            self.show_error(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+        self._show_errors_of(partial(self._loader.require, session.settings))
 
     @Slot()
     def check(self) -> None:
@@ -251,8 +248,13 @@ class ModelInUse(QObject):
 
     def _try_to_load(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
         assert self._chats.current
-        with showing_errors(lambda sentence: self.show_error(sentence, Cause.MODEL)):
-            load(settings or self._chats.current.settings)
+        self._show_errors_of(partial(load, settings or self._chats.current.settings))
+
+    def _show_errors_of(self, load: Callable[[], object]) -> None:
+        try:
+            load()
+        except HeadstartError as error:
+            self.show_error(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
 
     @Slot()
     def _show_models(self) -> None:
