@@ -18,7 +18,7 @@ from headstart.ui.performance import tuning_page
 from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
-from tests.ui.person import WAIT, cells, press
+from tests.ui.person import WAIT, ask, cells, press, texts
 
 Opened = Callable[..., Program]
 
@@ -74,6 +74,20 @@ def test_tuning_is_shown_after_a_restart_until_forgotten(qtbot: QtBot, open_prog
         press(page, "Forget")
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
+
+
+def test_forgetting_ends_no_answer(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program(pace=0.01)
+    page = go(app)
+    end(qtbot, app)
+    app.window.actions_by_name["load"].trigger()  # the order waits for the process
+    press(page, "Forget")
+    assert app.chat_controller.session.ask("toy: words 60")
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
+    assert len(texts(app)[-1].split()) == 60
+    assert "has not been tuned" in page._empty.text()
+    with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
+        ask(qtbot, app, "and now without")
 
 
 def test_tuning_page_can_cancel(qtbot: QtBot, open_program: Opened) -> None:

@@ -201,6 +201,11 @@ class ModelLoader(QObject):
         self._options = self._options if self.occupation else None
         self.require(settings)
 
+    def expire(self) -> None:
+        """Have the next message load its model again."""
+        self._options = None
+        self.changed.emit()
+
     def load_anyway(self, settings: Settings) -> None:
         """Load the models of these settings although memory seems too small. Raise a HeadstartError."""
         self._forced = self._find(settings).options

@@ -199,7 +199,10 @@ class TuningController(EngineJob):
             self._on_entered()  # show what was known before
 
     def _reload(self) -> None:
-        """Load the model again with the fastest settings."""
+        """Load the model again with the fastest settings; an answer that is being written goes on first."""
+        if self._link.generation is not None:
+            self._loader.expire()
+            return
         with showing_errors(partial(self.page.notice.say, bad=True)):
             self._loader.reload(self._settings())
 
