@@ -322,16 +322,19 @@ def default_path() -> Path:
     return paths.config_folder() / FILE_NAME
 
 
-def load(path: Path | None = None) -> Settings:
-    """Read the settings of a file. Missing and bad values get their defaults; bad ones are logged."""
-    path = path or default_path()
+def load(path: Path | None = None, otherwise: Settings | None = None) -> Settings:
+    """Read the settings of a file. Missing and bad values get their defaults; bad ones are logged.
+
+    `otherwise` is returned for a file that cannot be read, by default all defaults.
+    """
+    path, otherwise = path or default_path(), otherwise or Settings()
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Settings()
+        return otherwise
     except (OSError, ValueError) as error:
-        _log.warning("%s cannot be read, so all settings have their defaults: %s", path, error)
-        return Settings()
+        _log.warning("%s cannot be read and is not used: %s", path, error)
+        return otherwise
     if content.get("version", VERSION) != VERSION:
         _log.warning("%s is of another version (%r); what is known of it is used", path, content["version"])
     return Settings().with_values(_flat(content))

@@ -1,7 +1,9 @@
 """The preferences: every setting has its place and its words, and each change holds at once."""
 
+import errno
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,13 +13,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart import paths, settings
+from headstart import paths, private_files, settings
+from headstart.chat.history.store import open_store
 from headstart.engine.engine import Sampling
 from headstart.settings import about
 from headstart.ui.engine_request import installed_model, request
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
-from headstart.ui.settings.settings_form import NumberEditor, label, meaning, title
+from headstart.ui.settings.settings_form import NumberEditor, PresetEditor, label, meaning, title
 from tests.stand_ins.model_folders import write_model
 from tests.ui.person import WAIT, ask, filled_panel, preferences, press, setting
 
@@ -270,3 +273,64 @@ def test_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> No
     qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth(), timeout=WAIT)
     qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height(), timeout=WAIT)
     assert prompt.width() <= panel.width()
+
+
+def test_typed_prompt_is_kept_whatever_comes_next(qtbot: QtBot, app: Program) -> None:
+    """A model that has loaded shows devices in the panel; another chat shows its own settings there."""
+    prompt = setting(app, "system_prompt")
+    assert isinstance(prompt, PresetEditor)
+    session = app.chat_controller.session
+    prompt._field.setPlainText("Be brief.")
+    app.choices.set_devices(["CPU", "GPU"])
+    assert prompt._field.toPlainText() == "Be brief."
+    ask(qtbot, app, "hello")
+    prompt._field.setPlainText("Be kind.")
+    app.window.sidebar.new_requested.emit()
+    assert session.settings.system_prompt == "Be kind."
+    assert app.chat_controller.session.settings.system_prompt == prompt._field.toPlainText() == ""
+    app.window.sidebar.list.chosen.emit(session.chat.id, None)
+    prompt._field.setPlainText("Be quick.")
+    app.window.panel.adopt.click()
+    assert app.settings.now.system_prompt == "Be quick."
+    prompt._field.setPlainText("Be slow.")
+    app.window.close()
+    with closing(open_store(paths.history_folder())) as store:
+        stored = store.chat(session.chat.id)
+    assert stored
+    assert stored.settings == {"system_prompt": "Be slow."}
+
+
+def test_typed_prompt_of_all_chats_is_kept_when_its_dialog_closes(app: Program, dialog: PreferencesDialog) -> None:
+    editor = next(form._editors["system_prompt"] for form in dialog.forms if "system_prompt" in form.names)
+    assert isinstance(editor, PresetEditor)
+    dialog.list.setCurrentRow(1)
+    editor._field.setPlainText("Be brief.")
+    dialog.close()
+    assert app.settings.now.system_prompt == "Be brief."
+
+
+def test_chat_keeps_its_settings_if_those_of_all_chats_cannot_be_saved(
+    app: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.chat_controller.session.change_settings({"system_prompt": "Be brief."})
+    monkeypatch.setattr(private_files, "write", _full)
+    app.window.panel.adopt.click()
+    assert "cannot be saved" in app.window.chat.notice.text
+    assert app.chat_controller.session.settings.system_prompt == "Be brief."
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_edits_of_the_file_are_kept(app: Program) -> None:
+    settings.save(app.settings.now.with_values({"top_k": 7}))
+    app.settings.change(theme="dark")
+    assert (settings.load().sampling.top_k, settings.load().theme) == (7, "dark")
+    assert settings.load() == app.settings.now
+    settings.default_path().write_text("[sampling\n", encoding="utf-8")
+    app.settings.change(theme="light")
+    assert (settings.load().sampling.top_k, settings.load().theme) == (7, "light")
+    settings.default_path().unlink()
+    app.settings.change(theme="dark")
+    assert settings.load().sampling.top_k == 7

@@ -17,7 +17,7 @@ from headstart.engine.loading.memory import free_memory
 from headstart.engine.process.watchdog import Timeouts
 from headstart.errors import HistoryError
 from headstart.library import import_folder
-from headstart.settings import Settings
+from headstart.settings import Settings, per_chat
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison_controller import ComparisonController
@@ -43,6 +43,7 @@ from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.performance.tuning_page import TuningPage
+from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, SidebarContent, TagsController
@@ -120,6 +121,7 @@ class Program(QObject):
         """`engine` replaces the usual one, for tests."""
         super().__init__()
         self.settings = CurrentSettings(self)
+        self._shown = self.settings.now  # the settings of the open chat, as the window shows them
         self.settings.changed.connect(self._on_settings_changed)  # connected first, so that it runs before all others
         self.store = store
         self.appearance = Appearance(application, self.settings.now, self)
@@ -226,13 +228,11 @@ class Program(QObject):
     @Slot(object)
     def _on_settings_changed(self, changed: Settings) -> None:
         self.window.chat.notice.retract(Cause.SETTINGS)
-        session = self.chats.current
-        before = session.settings if session else changed
         self.chats.set_settings(changed)
         self.appearance.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
         self.prompts.show(changed.prompts)
-        self._apply_settings(before)
+        self._follow_settings()
 
     @Slot()
     def bring_to_front(self) -> None:
@@ -270,6 +270,8 @@ class Program(QObject):
         if self._is_closed:
             return
         self._is_closed = True
+        for form in self.window.findChildren(SettingsForm):
+            form.flush()
         self.commands.close()
         self.quick.close()
         self.folders.close()
@@ -299,6 +301,8 @@ class Program(QObject):
     def _connect_chats(self) -> None:
         chats = self.chats
         self._connect_sidebar()
+        chats.changed.connect(self._follow_settings)
+        chats.leaving.connect(self.panel.flush)
         chats.opened.connect(self._on_opened)
         for follower in (self.announcer, self.read_aloud):
             chats.opened.connect(follower.follow)
@@ -405,7 +409,7 @@ class Program(QObject):
         self.window.chat.composer.submitted.connect(self.dictation.cancel)
         self.chats.opened.connect(self.dictation.cancel)
         self.prompts.changed.connect(lambda values: self.settings.change(prompts=values))
-        self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
+        self.window.panel.reset.clicked.connect(self._on_reset)
         self.window.panel.adopt.clicked.connect(self._on_defaults_requested)
 
     @Slot(object)
@@ -414,10 +418,8 @@ class Program(QObject):
         self.comparing.close()
         self.chat_controller.open(session)
         self.window.sidebar.list.set_open(session.chat.id)
-        self.panel.show_settings(session.settings)
-        self.window.chat.empty.show_settings(session.settings)
+        self._show_settings(session.settings)
         self._show_project()
-        self.switch.settings = session.settings
         self.model_in_use.show()
         self.commands.update()
 
@@ -465,30 +467,39 @@ class Program(QObject):
         elif session:
             if values.get("model"):
                 self.settings.change(model=values["model"], draft="")
-            before = session.settings
             self.window.chat.notice.retract(Cause.SETTINGS)
             session.change_settings({**session.chat.settings, **values} if values else {})
-            self._apply_settings(before)
 
-    def _apply_settings(self, before: Settings) -> None:
-        """Apply the settings of the open chat, if they differ from those before."""
-        session = self.chats.current
+    @Slot()
+    def _follow_settings(self) -> None:
+        """Show and apply the settings of the open chat, if they differ from those that are shown."""
+        session, before = self.chats.current, self._shown
         if not session or _panel_values(session.settings) == _panel_values(before):
             return
-        self.panel.show_settings(session.settings)
-        self.window.chat.empty.show_settings(session.settings)
-        if _load_values(before) != _load_values(session.settings) and self.link.generation is None:
+        self._show_settings(session.settings)
+        if _load_values(before) != _load_values(session.settings):
             self.model_in_use.load()
         self.model_in_use.show()
-        self.switch.settings = session.settings
         self.chat_controller.composing.recount()
+
+    def _show_settings(self, settings: Settings) -> None:
+        self._shown = settings
+        self.panel.show_settings(settings)
+        self.window.chat.empty.show_settings(settings)
+        self.switch.settings = settings
+
+    @Slot()
+    def _on_reset(self) -> None:
+        """Give the open chat the settings of all chats."""
+        self.panel.flush()
+        self._change_chat({})
 
     @Slot()
     def _on_defaults_requested(self) -> None:
+        """Make the settings of the open chat those of all chats; it keeps its own if they cannot be saved."""
+        self.panel.flush()
         session = self.chats.current
-        if session:
-            values = session.settings.chat_values()
-            self.settings.change(**{name: getattr(session.settings, name) for name in values})
+        if session and self.settings.change(**{name: getattr(session.settings, name) for name in per_chat()}):
             session.change_settings({})
 
     def _chat_settings(self) -> Settings:

@@ -23,13 +23,16 @@ class CurrentSettings(QObject):
         super().__init__(parent)
         self.now = load()
 
-    def change(self, **values: object) -> None:
-        """Change some settings and save them; `changed` or `refused` follows."""
+    def change(self, **values: object) -> bool:
+        """Change some settings and save them; `changed` or `refused` follows. Return whether they are saved."""
         with showing_errors(self.refused.emit):
-            changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
+            # A person may have edited the file meanwhile.
+            changed = dataclasses.replace(load(otherwise=self.now), **values)  # type: ignore[arg-type]
             save(changed)
             self.now = changed
             self.changed.emit(changed)
+            return True
+        return False
 
 
 _FIRST_FIXED = 4  # assistant tokens when you turn to fixed speculation
@@ -55,6 +58,12 @@ class SettingsController(QObject):
     def show_settings(self, settings: Settings) -> None:
         self._settings = settings
         self._show()
+
+    @Slot()
+    def flush(self) -> None:
+        """Emit what is being typed."""
+        for form in self._forms:
+            form.flush()
 
     @Slot()
     def _show(self) -> None:

@@ -178,8 +178,10 @@ def test_other_model_of_the_chat_reads_nothing(
 
     app = open_program(find=find)
     ask(qtbot, app, "hello")
-    app.chat_controller.session.change_settings({"model": "other"})
-    app.model_in_use.show()
+    chat = app.chat_controller.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    app.store.save_settings(chat, {"model": "other"})
+    app.window.sidebar.list.chosen.emit(chat, None)
     type_in(app, "more")
     settle(qtbot, app.window.chat.composer)
     assert not asked

@@ -20,7 +20,7 @@ from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.stand_ins.model_folders import describe, write_model, write_pair
-from tests.ui.person import WAIT, ask, setting, shown
+from tests.ui.person import WAIT, ask, press, setting, shown
 
 Open = Callable[..., Program]
 
@@ -245,3 +245,32 @@ def test_unloaded_model_loads_with_the_next_message(qtbot: QtBot, app: Program) 
     assert model_box(app).startswith("toy · ")
     ask(qtbot, app, "hello")
     assert model_box(app) == "toy"
+
+
+def test_message_after_a_crash_waits_for_the_load_under_way(qtbot: QtBot, app: Program) -> None:
+    pids: list[int] = []
+
+    def send(stage: object) -> None:
+        if stage and not pids:
+            pids.append(app.link.pid)
+            assert app.chat_controller.session.ask("still there?")
+
+    app.link.loading.connect(send)
+    assert app.link._session.process
+    app.link._session.process.end()
+    qtbot.waitUntil(lambda: len(shown(app)) == 2 and bool(shown(app)[-1].text), timeout=WAIT)
+    assert [app.link.pid] == pids
+
+
+def test_panel_shows_the_model_that_is_used_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    for name in ("one", "two"):
+        write_model(root / name)
+    app = open_program(find=installed_model)
+    app.settings.change(model="two")
+    ask(qtbot, app, "hello")
+    app.window.panel.edited.emit("model", "two")
+    model = setting(app, "model")
+    assert isinstance(model, ChoiceEditor)
+    assert model._box.currentData() == "two"
+    press(app.window.models, "Use one")
+    assert model._box.currentData() == "one"

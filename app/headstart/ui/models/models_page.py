@@ -42,6 +42,9 @@ class Placement(Card):
     def is_built(self) -> bool:
         return self._form.is_built
 
+    def flush(self) -> None:
+        self._form.flush()
+
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
         self._form.show_settings(settings, usual)
 

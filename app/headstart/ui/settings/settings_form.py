@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QPaintEvent, QShowEvent, QValidator
+from PySide6.QtGui import QHideEvent, QPaintEvent, QShowEvent, QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.parameters import Mode
-from headstart.settings import Settings, about, defaults, in_section
+from headstart.settings import Settings, about, defaults, in_section, plain
 from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
@@ -302,7 +302,7 @@ class TextEditor(SettingEditor):
         self._describe(self._field)
         self._column(self._field)
         self._typing_timer = QTimer(self, singleShot=True, interval=_TYPING_MS)
-        self._typing_timer.timeout.connect(self.flush)
+        self._typing_timer.timeout.connect(self._emit)
         self._field.textChanged.connect(self._typing_timer.start)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -314,19 +314,31 @@ class TextEditor(SettingEditor):
         lines = 2 if self._is_list else 5
         self._field.setFixedHeight(self._field.fontMetrics().lineSpacing() * lines + 2 * SMALL)
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        self.flush()
+        super().hideEvent(event)
+
     def show_value(self, value: Any) -> None:
-        """Show a text, or a list of them."""
-        text = "\n".join(value) if self._is_list else value
-        if text != self._field.toPlainText():
+        """Show a text, or a list of them, unless another one is being typed."""
+        if plain(value) != self._value() and not self._typing_timer.isActive():
             with QSignalBlocker(self._field):
-                self._field.setPlainText(text)
+                self._field.setPlainText("\n".join(value) if self._is_list else value)
 
     @Slot()
     def flush(self) -> None:
-        """Emit the typed text."""
+        """Emit the text if it was typed and not emitted yet."""
+        if self._typing_timer.isActive():
+            self._emit()
+
+    @Slot()
+    def _emit(self) -> None:
         self._typing_timer.stop()
+        self.edited.emit(self.name, self._value())
+
+    def _value(self) -> str | list[str]:
+        """Return the text as a plain value."""
         text = self._field.toPlainText()
-        self.edited.emit(self.name, [line for line in text.split("\n") if line] if self._is_list else text)
+        return [line for line in text.split("\n") if line] if self._is_list else text
 
 
 def editor(name: str, parent: QWidget) -> SettingEditor:
@@ -542,6 +554,12 @@ class SettingsForm(QWidget):
         self._hint.setVisible("speculation" in self._editors)
         self._column.addStretch(1)
         self.built.emit()
+
+    def flush(self) -> None:
+        """Emit what is being typed."""
+        for field in self._editors.values():
+            if isinstance(field, TextEditor):
+                field.flush()
 
     def showEvent(self, event: QShowEvent) -> None:
         self.build()

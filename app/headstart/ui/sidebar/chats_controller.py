@@ -169,6 +169,8 @@ class SidebarContent:
 class ChatsController(QObject):
     """Controller of all chats. One is open; others stay in memory only while they get an answer."""
 
+    changed = Signal()  # a chat has another title, settings or time
+    leaving = Signal()  # another chat is about to be opened
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
@@ -453,6 +455,8 @@ class ChatsController(QObject):
             self._place = ChatPlace.LIST
 
     def _open_session(self, session: ChatSession) -> None:
+        if session is not self.current:
+            self.leaving.emit()
         before, self.current = self.current, session
         self._sessions[session.chat.id] = session
         self._try(lambda: self._store.remember(LAST_CHAT, session.chat.id))
@@ -486,6 +490,7 @@ class ChatsController(QObject):
         project = self._store.project(self._project) if chat is None and self._project else None
         session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self, project)
         session.chat_changed.connect(self._list_soon)
+        session.chat_changed.connect(self.changed)
         session.ended.connect(self._drop_idle_sessions)
         return session
 
