@@ -53,9 +53,12 @@ class ModelInUse(QObject):
 
     @Slot()
     def load(self) -> None:
-        """Load the model of the open chat; without any model, the page of models says what to do."""
+        """Load the model of the open chat; without any model, the page of models says what to do.
+
+        While an answer is being written, its model stays; the next message loads.
+        """
         session = self._chats.current
-        if not session or not self._has_model():
+        if not session or not self._has_model() or self._loader.link.generation is not None:
             return
         self._show_errors_of(partial(self._loader.require, session.settings))
 
