@@ -100,7 +100,6 @@ class ModelLoader(QObject):
         self.fault = ""  # why nothing is loaded
         self.occupation = ""  # why chats wait, while a benchmark, a race or a tuning has the engine
         self._options: LoadOptions | None = None
-        self._crashed_options: LoadOptions | None = None
         self._forced: LoadOptions | None = None  # options to be loaded even if memory seems too small
         self.model = ""  # the chosen name of the model that was loaded last
         self.settings = Settings()  # settings that a model was loaded for last
@@ -231,7 +230,6 @@ class ModelLoader(QObject):
 
     @Slot(object)
     def _on_loaded(self, _model_info: ModelInfo) -> None:
-        self._options = self._options or self._crashed_options
         self._end()
         self.changed.emit()
 
@@ -253,7 +251,8 @@ class ModelLoader(QObject):
     @Slot(str, object)
     def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         self._end(sentence)
-        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts the process
+        if not self.link.is_restarting:
+            self._options = None
         self.changed.emit()
 
 
