@@ -111,6 +111,11 @@ class EngineLink(QObject):
         return self._generation
 
     @property
+    def options(self) -> LoadOptions | None:
+        """The models that are loaded, being loaded or tuned."""
+        return self._job.request.load if isinstance(self._job, Tune) else self._session.options
+
+    @property
     def is_restarting(self) -> bool:
         """True while the model of a dead engine is being loaded again."""
         return bool(self._session.options and self._session.loads and not self.model_info)

@@ -12,9 +12,10 @@ from pytestqt.qtbot import QtBot
 from headstart.errors import BrokenModelError
 from headstart.library import exporter, library, manifest
 from headstart.ui.engine_request import installed_model
+from headstart.ui.models import models_controller
 from headstart.ui.program import Program
 from tests.stand_ins.model_folders import write_model
-from tests.ui.person import WAIT, ask, words
+from tests.ui.person import WAIT, ask, press, words
 
 Open = Callable[..., Program]
 
@@ -96,3 +97,28 @@ def test_model_that_fails_its_check_is_used_no_more(
     assert not app.loader.is_ready
     with pytest.raises(BrokenModelError, match="so it is not used"):
         library.find("smol")
+
+
+def test_check_of_a_removed_model_ends(
+    qtbot: QtBot,
+    imported: Path,
+    check: Callable[[dict[str, object]], Path],
+    open_program: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(models_controller, "confirm", lambda *_: True)
+    check({})
+    write_model(imported.with_name("other"))
+    app = open_program(find=installed_model)
+    app.settings.change(model="smol")
+    for _ in range(2):  # a model of the same name is checked, too
+        ask(qtbot, app, "Hello")
+        qtbot.waitUntil(lambda: "being checked" in state(app), timeout=WAIT)
+        press(app.window.models, "Remove smol")
+        qtbot.waitUntil(lambda: not app.model_in_use._check.name, timeout=WAIT)
+        assert not imported.exists()
+        assert not app.window.chat.notice.text
+        write_model(imported)
+        manifest.write(imported, dataclasses.replace(manifest.read_model(imported), is_checked=False))
+        app.model_in_use.show_installed()
+        app.settings.change(model="smol")

@@ -22,7 +22,7 @@ class ModelCheck(QObject):
         super().__init__(parent)
         self.name = ""  # of the model that is being checked
         self._begun: set[str] = set()
-        self._fault = ""
+        self._fault, self._is_forgotten = "", False
         self._child = LineProcess(self)
         self._child.line_read.connect(self._on_line)
         self._child.ended.connect(self._on_ended)
@@ -32,9 +32,16 @@ class ModelCheck(QObject):
         command = exporter.check_command(entry.name)
         if command and not entry.is_checked and not self.name and entry.name not in self._begun:
             self._begun.add(entry.name)
-            self.name, self._fault = entry.name, ""
+            self.name, self._fault, self._is_forgotten = entry.name, "", False
             self._child.start(command)
             self.progressed.emit(self.name, 0, 0)
+
+    def forget(self, name: str) -> None:
+        """End the check of a model that is being removed; one that comes under the same name is another one."""
+        self._begun.discard(name)
+        if name == self.name:
+            self._is_forgotten = True
+            self._child.kill()
 
     def close(self) -> None:
         if self._child.is_running:
@@ -51,4 +58,6 @@ class ModelCheck(QObject):
     @Slot(object)
     def _on_ended(self, _ending: Ending) -> None:
         name, self.name = self.name, ""
-        self.ended.emit(name, self._fault)
+        if self._is_forgotten:
+            exporter.sweep_checks()
+        self.ended.emit(name, "" if self._is_forgotten else self._fault)

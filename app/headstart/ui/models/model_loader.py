@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
@@ -139,6 +140,12 @@ class ModelLoader(QObject):
         except HeadstartError:
             return False
         return self.is_ready and self._options in (loadable, replace(loadable, ignore_memory=True))
+
+    def uses(self, folder: Path) -> bool:
+        """Return whether a model in this folder is loaded, being loaded or tuned."""
+        options = self.link.options
+        places = (options.target, options.draft) if options else ()
+        return any(place.is_relative_to(folder) for place in places if place)
 
     def info(self, settings: Settings) -> ModelInfo | None:
         """Return the information about the loaded model; None unless these settings choose it."""

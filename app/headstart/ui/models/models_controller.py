@@ -104,7 +104,8 @@ class Verification(QObject):
 class ModelsController(QObject):
     chosen = Signal(str)  # name of the model for new chats
     changed = Signal()  # other models are installed
-    removing = Signal(str)  # name of a model, before its folder goes
+    entered = Signal()  # the page is shown
+    removing = Signal(object)  # Entry, before its folder goes
 
     def __init__(
         self,
@@ -254,7 +255,7 @@ class ModelsController(QObject):
             return
         if name in self._verifications:
             self._verifications.pop(name).close()
-        self.removing.emit(name)
+        self.removing.emit(entry)
         fault = list[str]()
         with showing_errors(fault.append):
             library.remove(entry)

@@ -307,13 +307,17 @@ class ModelInUse(QObject):
         self._window.actions_by_name["write"].trigger()
         self._window.models.work.end(self.tr("{} is ready. Write your first message.").format(name), bad=False)
 
-    @Slot(str)
-    def _on_removing(self, name: str) -> None:
-        session = self._chats.current
-        if session and self._loader.name(session.settings) == name:
+    @Slot(object)
+    def _on_removing(self, entry: library.Entry) -> None:
+        """Free the model, and let new chats choose another model or draft."""
+        self._check.forget(entry.name)
+        if self._loader.uses(entry.folder):
             self._loader.unload()
-        if self._settings.now.model == name:
+        settings = self._settings.now
+        if settings.model == entry.name:
             self._settings.change(model="", draft="")
+        elif settings.draft == entry.name or settings.draft.startswith(f"{entry.name}/"):
+            self._settings.change(draft="")
 
     @Slot(str)
     def _on_server_removing(self, name: str) -> None:
@@ -336,7 +340,7 @@ class ModelInUse(QObject):
     @Slot()
     def _on_models_changed(self) -> None:
         self._window.chat.notice.retract(Cause.MODEL)
-        had_none = not self._loader.is_ready and not self._loader.status
+        had_none = not self._models.choices.usable
         self.show_installed()
         self.show()
         if had_none and self._has_model():
