@@ -18,7 +18,7 @@ from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.program import Program
 from headstart.ui.widgets import progress
 from tests.stand_ins.model_folders import write_model
-from tests.ui.person import WAIT, shown, write
+from tests.ui.person import WAIT, ask, shown, write
 
 Open = Callable[..., Program]
 
@@ -185,3 +185,23 @@ def test_local_server_shows_the_seconds_of_loading(qtbot: QtBot, app: Program) -
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     app.server.page.card.switch.click()
     qtbot.waitUntil(lambda: app.server.state is ServerState.OFF, timeout=WAIT)
+
+
+def test_message_is_sent_though_its_chat_is_left_at_once(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    session = app.chat_controller.session
+    write(app, "while it is counted")
+    assert app.window.chat.composer.text()
+    app.window.sidebar.new_requested.emit()
+    assert [each.text for each in session.path][2:3] == ["while it is counted"]
+    assert not app.window.chat.composer.text()
+    qtbot.waitUntil(lambda: not session.is_answering, timeout=WAIT)
+    assert session.path[-1].text.strip() == "You wrote: while it is counted"
+
+
+def test_message_that_waits_for_a_search_says_that_it_was_not_sent(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    app.chat_controller.composing.search_folders = lambda *_: True
+    write(app, "what does the contract say about the rent")
+    app.window.sidebar.new_requested.emit()
+    assert "Your message was not sent" in app.window.chat.notice.text

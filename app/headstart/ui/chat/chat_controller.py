@@ -75,6 +75,7 @@ class ChatController(QObject):
 
     def close(self) -> None:
         """Save the draft when the window closes."""
+        self.composing.count.drop_callback()  # nobody would see the answer
         self._disconnect_session()
         self._session = None
         self.composing.count.close()

@@ -77,6 +77,7 @@ class ComposerController(QObject):
         self._state = ComposerState()
         self._index = PassageIndex(())
         self._search_number = 0  # of the last search, whose result counts
+        self._is_searching = False  # a message waits for it
         self._search_timer = QTimer(self, singleShot=True, interval=_SEARCH_MS)
         self._search_timer.timeout.connect(self._on_slow_search)
         self._draft_timer = QTimer(self, singleShot=True, interval=_DRAFT_MS)
@@ -98,15 +99,21 @@ class ComposerController(QObject):
         self.question_begun.emit(session.chat.project)
 
     def leave(self) -> None:
-        """Save what is in the composer before the chat is left."""
+        """Send what waits for its count, and save what is in the composer, before the chat is left."""
         if self._session is None:
             return
-        self.count.drop_callback()
+        self.count.hurry()
         self._draft_timer.stop()
         self.save_draft()
+        was_searching = self._is_searching
         self._drop_search()
         self._state = ComposerState()
         self._notice.retract(Cause.EDIT)
+        if was_searching:
+            sentence = self.tr(
+                "Your message was not sent: files were still searched for it. Send it again in its chat."
+            )
+            self._notice.say(sentence, bad=True)
         if self._composer.is_reading:
             sentence = self.tr("A file that was still being read was not attached; attach it again there.")
             self._notice.say(sentence, bad=True)
@@ -321,6 +328,7 @@ class ComposerController(QObject):
         on_found = partial(self._on_excerpts, self._search_number, text, files, question.searched)
         if is_question and question.searched and self.search_folders(self._session.chat.project, question, on_found):
             self._search_timer.start()
+            self._is_searching = True
         else:
             self._submit(text, files)
 
@@ -329,12 +337,14 @@ class ComposerController(QObject):
     ) -> None:
         if number == self._search_number:
             self._search_timer.stop()
+            self._is_searching = False
             self._state = replace(self._state.found(findings, searched), num_passages=MOST)
             self._submit(text, files)
 
     def _drop_search(self) -> None:
         """Drop a running search and its result."""
         self._search_number += 1
+        self._is_searching = False
         self._search_timer.stop()
         self._state = self._state.found()
 

@@ -528,7 +528,7 @@ class TokenCounter(QObject):
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
         self._pause.timeout.connect(self._ask)
         self._timeout = QTimer(self, singleShot=True, interval=_TIMEOUT)
-        self._timeout.timeout.connect(self._on_timeout)
+        self._timeout.timeout.connect(self.hurry)
         link.counted.connect(self._on_counted)
         link.loaded.connect(self._on_loaded)
 
@@ -572,6 +572,13 @@ class TokenCounter(QObject):
         """Drop the callback of `count_for_sending`."""
         self._callback = None
         self._timeout.stop()
+
+    @Slot()
+    def hurry(self) -> None:
+        """Call back now, without a count, if a message waits for one."""
+        while callback := self._callback:
+            self.drop_callback()
+            callback(None)
 
     def close(self) -> None:
         """Stop counting."""
@@ -626,10 +633,3 @@ class TokenCounter(QObject):
             callback(self._last_count)
         else:
             self.counted.emit(self._last_count)
-
-    @Slot()
-    def _on_timeout(self) -> None:
-        callback = self._callback
-        self.drop_callback()
-        if callback:
-            callback(None)
