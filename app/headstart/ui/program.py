@@ -321,6 +321,7 @@ class Program(QObject):
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
         self.chat_controller.model_dropped.connect(self.models.adding.add_path)
+        self.models.adding.refused.connect(self.chat_controller.show_hint)
         chats.events.answered.connect(self.attention.on_answered)
         chats.events.answered.connect(self.window.models.work.retire)
 

@@ -27,6 +27,7 @@ from headstart.library.catalogue import CatalogueEntry
 from headstart.library.library import installed
 from headstart.library.manifest import Footprint
 from headstart.ui.engine_request import installed_model
+from headstart.ui.models import models_controller
 from headstart.ui.models.catalogue import Catalogue, cost_text, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
@@ -35,7 +36,7 @@ from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
 from tests.source.source_tree import ROOT
 from tests.stand_ins.model_folders import describe, write_model, write_pair
-from tests.ui.person import WAIT, ask, button, press, setting, words
+from tests.ui.person import WAIT, ask, begin, button, press, setting, shown, words
 
 Open = Callable[..., Program]
 
@@ -121,8 +122,8 @@ def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_progr
     assert "2.1 GB of memory" in words(smol)
     assert smol._memory.property("kind") == "danger"
     assert "with a small helper" in words(both)
-    for shown in (smol, both):
-        assert not re.search(r"\bpair\b|\bg\d+|INT\d|not measured|draft", words(shown), re.I)
+    for card in (smol, both):
+        assert not re.search(r"\bpair\b|\bg\d+|INT\d|not measured|draft", words(card), re.I)
     assert "in use" in words(both)
     assert "openvino_model.bin is missing" in words(torn)
     assert "is free for a model" in words(page.placement)
@@ -661,3 +662,91 @@ def test_command_that_serves_a_model_can_be_copied(open_program: Open, root: Pat
     assert "a second time" in words(again)
     press(again, "Copy command")
     assert QGuiApplication.clipboard().text() == "headstart serve --model small"
+
+
+def test_no_model_can_be_got_while_one_is_copied(qtbot: QtBot, root: Path, open_program: Open, tmp_path: Path) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    page = app.window.models
+    page.dropped.emit(str(write_model(tmp_path / "brought")))
+    assert not page.catalogue.other.source.isEnabled()
+    assert not page.acceptDrops()
+    app.window.chat.files_dropped.emit([tmp_path / "another.gguf"])
+    assert "Add another.gguf when that has ended." in app.window.chat.notice.text
+    qtbot.waitUntil(lambda: app.window.models.card("brought") is not None, timeout=WAIT)
+    assert page.catalogue.other.source.isEnabled()
+    assert page.acceptDrops()
+
+
+def test_verify_stays_disabled_when_the_list_is_shown_again(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    press(card_of(app, "smol"), "Verify smol")
+    app.model_in_use.show_installed()
+    assert not button(card_of(app, "smol"), "Verify smol").isEnabled()
+    qtbot.waitUntil(button(card_of(app, "smol"), "Verify smol").isEnabled, timeout=WAIT)
+
+
+@pytest.mark.parametrize("removed", ["large-one", "helper", "both"])
+def test_removed_model_is_freed_also_where_the_chat_has_another(
+    qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch, removed: str
+) -> None:
+    monkeypatch.setattr(models_controller, "confirm", lambda *_: True)
+    for name in ("large-one", "helper", "third"):
+        write_model(root / name)
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    app.settings.change(model="both" if removed == "both" else "large-one", draft="" if removed == "both" else "helper")
+    loaded = "target" if removed == "both" else "large-one"
+    qtbot.waitUntil(lambda: bool(app.link.model_info and app.link.model_info.model == loaded), timeout=WAIT)
+    ask(qtbot, app, "hello")
+    chat = app.chat_controller.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    app.store.save_settings(chat, {"model": "third", "draft": "none"})
+    app.window.sidebar.list.chosen.emit(chat, None)
+    app.window.actions_by_name["models"].trigger()
+    press(card_of(app, removed), f"Remove {removed}")
+    assert app.window.pages.currentWidget() is app.window.models
+    assert not app.loader.uses(root / removed)
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    assert app.link.model_info
+    assert app.link.model_info.model == "third"
+    assert removed not in (app.settings.now.model, app.settings.now.draft)
+
+
+def test_page_of_models_stays_when_the_model_in_use_is_removed(
+    root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models_controller, "confirm", lambda *_: True)
+    for name in ("one", "two"):
+        write_model(root / name)
+    app = open_program(find=installed_model)
+    app.window.actions_by_name["models"].trigger()
+    press(app.window.models, "Remove one")
+    assert app.window.pages.currentWidget() is app.window.models
+
+
+def test_page_shows_what_came_and_went_elsewhere(root: Path, open_program: Open) -> None:
+    write_model(root / "one")
+    app = open_program(find=installed_model)
+    write_model(root / "two")
+    (root / "one" / "openvino_model.bin").unlink()
+    app.window.actions_by_name["models"].trigger()
+    assert app.window.models.card("two")
+    assert "openvino_model.bin is missing" in words(card_of(app, "one"))
+
+
+def test_answer_goes_on_while_models_come_and_are_chosen(
+    qtbot: QtBot, root: Path, open_program: Open, tmp_path: Path
+) -> None:
+    write_model(root / "smol")
+    write_model(root / "other")
+    app = open_program(find=installed_model, pace=0.02)
+    begin(qtbot, app, "toy: words 100")
+    press(card_of(app, "smol"), "Use smol")
+    app.window.models.dropped.emit(str(write_pair(tmp_path / "both")))
+    qtbot.waitUntil(lambda: app.window.models.card("both") is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
+    assert len(shown(app)[-1].text.split()) == 100
+    ask(qtbot, app, "And now?")
+    assert shown(app)[-1].author == "smol"

@@ -428,6 +428,10 @@
         <translation>这不是模型：需要由 Headstart 导出的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
     </message>
     <message>
+        <source>Another model is being added. Add {} when that has ended.</source>
+        <translation>正在添加另一个模型。请在其完成后再添加 {}。</translation>
+    </message>
+    <message>
         <source>Adding {}</source>
         <translation>正在添加 {}</translation>
     </message>
@@ -1710,6 +1714,10 @@
 </context>
 <context>
     <name>ComposerController</name>
+    <message>
+        <source>Your message was not sent: files were still searched for it. Send it again in its chat.</source>
+        <translation>消息未发送：仍在为它搜索文件。请在其对话中重新发送。</translation>
+    </message>
     <message>
         <source>A file that was still being read was not attached; attach it again there.</source>
         <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>

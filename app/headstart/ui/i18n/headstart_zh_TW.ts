@@ -428,6 +428,10 @@
         <translation>這不是模型：需要由 Headstart 匯出的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
     </message>
     <message>
+        <source>Another model is being added. Add {} when that has ended.</source>
+        <translation>正在新增另一個模型。請在其完成後再新增 {}。</translation>
+    </message>
+    <message>
         <source>Adding {}</source>
         <translation>正在新增 {}</translation>
     </message>
@@ -1710,6 +1714,10 @@
 </context>
 <context>
     <name>ComposerController</name>
+    <message>
+        <source>Your message was not sent: files were still searched for it. Send it again in its chat.</source>
+        <translation>訊息未傳送：仍在為它搜尋檔案。請在其對話中重新傳送。</translation>
+    </message>
     <message>
         <source>A file that was still being read was not attached; attach it again there.</source>
         <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>

@@ -218,6 +218,7 @@ class AddModelController(QObject):
     added = Signal()
     installed = Signal(str)  # name of a model that has just been installed
     chat_requested = Signal(str)  # name of the model to chat with
+    refused = Signal(str)  # a sentence: another model is being added
     source_chosen = Signal(str)  # a source that must be exported first
     exporter_ready = Signal()  # the exporter has been set up
 
@@ -275,6 +276,7 @@ class AddModelController(QObject):
         """Add a dropped or chosen path: copy an exported model, import a GGUF file, or name the source of an export."""
         path = Path(name)
         if self.is_busy:
+            self.refused.emit(self.tr("Another model is being added. Add {} when that has ended.").format(path.name))
             return
         if (path / manifest.FILE_NAME).is_file():
             self._begin_copy(path)
@@ -301,8 +303,8 @@ class AddModelController(QObject):
     def _begin_copy(self, folder: Path) -> None:
         self._card.begin(self.tr("Adding {}").format(folder.name))
         self._card.show_step(self.tr("Copying it into the library, and comparing every file with its hash"))
-        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._copy = BackgroundTask(partial(_copy_into_library, folder), self)
+        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._copy.progressed.connect(self._card.show_progress)
         self._copy.done.connect(self._on_copied)
         self._copy.failed.connect(self._on_failed)

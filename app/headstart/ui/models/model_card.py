@@ -26,6 +26,7 @@ class NamedCard(Card):
     """A card with a name, which its buttons pass on."""
 
     _check: QPushButton
+    _is_usable = True
     action_requested = Signal(str, str)  # "use", "check", "folder" or "remove", and the name
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
@@ -44,7 +45,7 @@ class NamedCard(Card):
     def show_chosen(self, is_chosen: bool) -> None:
         """Show whether new chats use it."""
         self._badge.setVisible(is_chosen)
-        self._use.setVisible(not is_chosen)
+        self._use.setVisible(self._is_usable and not is_chosen)
 
     def show_state(self, text: str, *, bad: bool = False) -> None:
         """Show the progress or the outcome of a check."""
@@ -145,6 +146,7 @@ class ModelCard(NamedCard):
         self._add_buttons(usable=not isinstance(entry, Broken))
 
     def _add_buttons(self, *, usable: bool) -> None:
+        self._is_usable = usable
         self._use.setVisible(usable)
         self._check.setVisible(usable)
         folder = self.button(self.tr("Show folder"), self.tr("Show the folder of {}"), "folder")

@@ -128,14 +128,22 @@ class ModelsController(QObject):
 
     def show(self, current: str, settings: Settings) -> None:
         """List what is installed; `current` is the model of new chats, which have these `settings`."""
-        self._settings = settings
         self._show_exporter()
         self._page.show_entries(self.choices.entries, current, short_path(paths.models_folder()))
+        for name, sentence in self._slowness.items():
+            self.show_slowness(name, sentence)
+        for name in self._verifications:
+            if card := self._page.card(name):
+                card.set_busy(True)
+        self.follow(current, settings)
+
+    def follow(self, current: str, settings: Settings) -> None:
+        """Show that new chats have the model `current` and these settings."""
+        self._settings = settings
+        self._page.show_current(current)
         names = [entry.name for entry in self.choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self.choices.servers, settings)
-        for name, sentence in self._slowness.items():
-            self.show_slowness(name, sentence)
         self.show_memory()
 
     @Slot()
@@ -178,6 +186,7 @@ class ModelsController(QObject):
     def _connect_page(self) -> None:
         page = self._page
         page.action_requested.connect(self._on_action)
+        page.entered.connect(self.entered)
         page.entered.connect(self.show_memory)
         page.entered.connect(self.adding.sweep)
         page.entered.connect(self.servers.find_keys)
@@ -200,6 +209,7 @@ class ModelsController(QObject):
         can_get = not is_missing or exporter.importer() is not None or exporter.package() is not None
         for part in (self._page.catalogue, self._page.welcome):
             part.set_enabled(enabled=can_get and not self.adding.is_busy)
+        self._page.setAcceptDrops(not self.adding.is_busy)
 
     @Slot(object)
     def _on_start_requested(self, words: Sequence[str]) -> None:

@@ -123,15 +123,19 @@ class ModelsPage(Page):
             card.deleteLater()
         all_entries = tuple(entries)
         self._cards = {entry.name: self._card(entry) for entry in all_entries}
-        for index, (name, card) in enumerate(self._cards.items()):
+        for index, card in enumerate(self._cards.values()):
             self._list.insertWidget(index, card)
-            if name == current:
-                card.show_chosen(True)  # noqa: FBT003
+        self.show_current(current)
         self._folder.setText(self.tr("Models are in {}").format(folder))
         self.welcome.setVisible(not all_entries)
         self.setFocusProxy(None if all_entries else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
         self.catalogue.show_installed(self._cards.keys())
         self.placement.setVisible(bool(all_entries))
+
+    def show_current(self, current: str) -> None:
+        """Show which model new chats use."""
+        for name, card in self._cards.items():
+            card.show_chosen(name == current)
 
     def card(self, name: str) -> ModelCard | None:
         return self._cards.get(name)

@@ -95,12 +95,21 @@ class ModelInUse(QObject):
     @Slot()
     def show_installed(self) -> None:
         """Show the installed models wherever models are listed."""
-        entries = library.installed()
-        shown = tuple(entry for entry in entries if isinstance(entry, library.Broken) or library.can_chat(entry))
-        self._models.choices.set_models(shown, remotes.configured())
+        self._models.choices.set_models(_listed(), remotes.configured())
         self._models.show(self._loader.name(self._settings.now), self._settings.now)
         if not self._has_model():
             self._window.show_page(self._window.models)
+
+    @Slot(object)
+    def _on_settings_changed(self, settings: Settings) -> None:
+        self._models.follow(self._loader.name(settings), settings)
+
+    @Slot()
+    def _look_again(self) -> None:
+        """Show what was installed, removed or broken elsewhere, such as in a terminal."""
+        if _listed() != self._models.choices.entries:
+            self.show_installed()
+            self.show()
 
     def _connect(self) -> None:
         loader, models = self._loader, self._models
@@ -112,7 +121,9 @@ class ModelInUse(QObject):
         loader.link.loaded.connect(self._remember_model)
         loader.link.loaded.connect(self._on_loaded)
         loader.link.loaded.connect(self._show_slowness)
+        self._settings.changed.connect(self._on_settings_changed)
         models.chosen.connect(self._choose_model)
+        models.entered.connect(self._look_again)
         models.changed.connect(self._on_models_changed)
         models.removing.connect(self._on_removing)
         self._tools.changed.connect(self._show_reach)
@@ -349,3 +360,8 @@ class ModelInUse(QObject):
 
     def _has_model(self) -> bool:
         return bool(self._loader.name(self._settings.now))
+
+
+def _listed() -> tuple[library.Entry, ...]:
+    """Return the installed models that the window lists: those that chat, and those that cannot be used."""
+    return tuple(each for each in library.installed() if isinstance(each, library.Broken) or library.can_chat(each))
