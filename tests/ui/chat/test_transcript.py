@@ -274,6 +274,18 @@ def test_streaming_message_survives_scrolling(make: Make, qtbot: QtBot) -> None:
     assert replace(transcript.contents()[-1], origins=()) == replace(ended, text="one two")
 
 
+def test_streamed_answer_keeps_its_text_in_another_theme(make: Make) -> None:
+    transcript, text = make(0), "It is long. " * 300
+    transcript.add(MessageContent("live", "assistant", "", state=MessageState.STREAMING))
+    transcript.view_of("live").begin_stream()
+    transcript.view_of("live").append(text, [OriginRun(len(text), "draft")])
+    transcript.end_stream(MessageContent("live", "assistant", text))
+    transcript.add(MessageContent("next", "user", PARAGRAPH * 9))
+    transcript.apply_theme(DARK, theme.text_font(13))
+    live, _ = transcript.contents()
+    assert (live.text, live.state) == (text, MessageState.DONE)
+
+
 def test_theme_reaches_visible_and_hidden_messages(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     transcript.apply_theme(DARK, theme.text_font(13))

@@ -411,6 +411,7 @@ class Transcript(QScrollArea):
             if entry.view and (index in visible or entry.view.is_engaged()):
                 entry.view.apply_theme(theme, font)
             elif entry.view:
+                entry.content = entry.view.content
                 entry.view.deleteLater()
                 entry.view = None
         self._apply_theme()
