@@ -382,6 +382,23 @@ INLINE int steps_together(const int format, int group, int left)
     return format == HK_INT4 ? group / STEP : smaller(SUPERBLOCK / STEP, left);
 }
 
+/* Make products of codes of 4 bits in registers, `count` vectors of them in each of some independent sums, and nothing
+   else. Returns how many products these are. */
+static int64_t multiply_only(int count)
+{
+    enum { SUMS = 10 }; /* so that none waits for the one before; with temporaries they fit into 16 registers */
+    ints codes = fill_bytes(15), values = fill_bytes(1);
+    pairs sums[SUMS];
+    for (int i = 0; i < SUMS; i++) sums[i] = begin(fill_int(0));
+    for (int k = 0; k < count; k++)
+#pragma GCC unroll 10
+        for (int i = 0; i < SUMS; i++) {
+            sums[i] = dot4(sums[i], codes, values);
+            __asm__ volatile("" : "+x"(sums[i]), "+x"(codes)); /* or the compiler multiplies once */
+        }
+    return (int64_t)count * SUMS * LANES * 4;
+}
+
 INLINE void multiply_format(const int format, int group, const uint8_t *block, const struct q8 *x, int first,
                             int tiles, float (*out)[HK_BLOCK])
 {
@@ -415,23 +432,6 @@ INLINE void multiply_format(const int format, int group, const uint8_t *block, c
     if (format == HK_INT8) scale_rows(block, smaller(tiles * x->tile, x->tokens - first * x->tile), out);
 }
 #endif
-
-/* Make products of codes of 4 bits in registers, `count` vectors of them in each of some independent sums, and nothing
-   else. Returns how many products these are. */
-static int64_t multiply_only(int count)
-{
-    enum { SUMS = 10 }; /* so that none waits for the one before; with temporaries they fit into 16 registers */
-    ints codes = fill_bytes(15), values = fill_bytes(1);
-    pairs sums[SUMS];
-    for (int i = 0; i < SUMS; i++) sums[i] = begin(fill_int(0));
-    for (int k = 0; k < count; k++)
-#pragma GCC unroll 10
-        for (int i = 0; i < SUMS; i++) {
-            sums[i] = dot4(sums[i], codes, values);
-            __asm__ volatile("" : "+x"(sums[i]), "+x"(codes)); /* or the compiler multiplies once */
-        }
-    return (int64_t)count * SUMS * LANES * 4;
-}
 
 typedef void multiply_block_of_format(int group, const uint8_t *block, const struct q8 *x, int first, int tiles,
                                       float (*out)[HK_BLOCK]);
