@@ -126,7 +126,7 @@ class CompiledSteps:
 
     @property
     def products(self) -> int:
-        """How many weights a run multiplies by each token."""
+        """The number of weights that a run multiplies by each token."""
         return sum(step.matrix.rows * step.matrix.cols for step in self._steps)
 
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
