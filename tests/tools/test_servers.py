@@ -91,6 +91,7 @@ def test_tool_call_can_be_cancelled(clock: ToolServers) -> None:
 
 @pytest.mark.slow
 def test_failed_server_is_reported_and_restarted(tmp_path: Path) -> None:
+    before = psutil.Process().children(recursive=True)
     with closing(ToolServers(write(tmp_path, clock=CLOCK), call=3)) as servers:
         servers.start()
         for name, sentence in (
@@ -101,6 +102,7 @@ def test_failed_server_is_reported_and_restarted(tmp_path: Path) -> None:
             assert not servers.offers
             servers.start()
             assert call(servers, "add", '{"a": 1, "b": 2}') == ToolResult("3.0")
+    assert psutil.Process().children(recursive=True) == before  # the one that did not answer, too
 
 
 def test_close_leaves_no_process(tmp_path: Path) -> None:

@@ -244,8 +244,7 @@ class ToolServers:
         """End every server; harmless twice."""
         if self._loop is None or self._thread is None:
             return
-        for connection in self._connections.values():
-            self._end(connection)
+        self._run_on_loop(_end_all(self._connections.values()))
         self._connections = {}
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -278,6 +277,14 @@ def _failure(server: str, what: str) -> ToolResult:
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     await asyncio.gather(*coroutines)
+
+
+async def _end_all(connections: Iterable["_Connection"]) -> None:
+    """End servers, and wait for those that were given up and replaced before."""
+    await _all(each.close() for each in connections)
+    given_up = asyncio.all_tasks() - {asyncio.current_task()}
+    if given_up:
+        await asyncio.wait(given_up, timeout=_STOP_SECONDS)
 
 
 class _Connection:
