@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import psutil
@@ -123,16 +123,14 @@ def _failed(sentence: Translatable, options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _ended_by_a_signal() -> Iterator[None]:
-    """Context manager in which SIGTERM, as at logout, cleans up as Ctrl+C does."""
-
-    def end(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, end)
+    """Context manager in which Ctrl+C and SIGTERM, as at logout, raise KeyboardInterrupt."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    previous = [signal.signal(each, signal.default_int_handler) for each in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for each, handler in zip(signals, previous, strict=True):
+            signal.signal(each, handler)
 
 
 def _parser() -> argparse.ArgumentParser:

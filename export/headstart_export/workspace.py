@@ -5,6 +5,7 @@ moving the old output away and the new one in, the old one is restored first.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -50,6 +51,8 @@ IMPORT = 600 << 20  # of a GGUF file without PyTorch, whatever its size; 375 MB 
 PER_WEIGHT_CALIBRATED = 8.0  # SmolLM2's took 1.6 GB in all: OpenVINO computes in 32 bits, beside what NNCF keeps
 
 
+_IN_USE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EEXIST, errno.ENOTEMPTY)
+
 Need = tuple[Path, int]  # a folder, and the bytes needed there
 
 
@@ -65,8 +68,12 @@ class ExportWorkspace(Unfinished):
     def scratch(self) -> Path:
         return self.root / "scratch"
 
-    def move_into_place(self) -> None:
-        """Move the result to the output, then remove an older output."""
+    def move_into_place(self, *, replace: bool) -> None:
+        """Move the result to the output, then remove an older output.
+
+        Raises ExportError if something that must not be replaced has appeared there meanwhile.
+        """
+        refuse_existing(self.output, replace=replace)
         for path in self.result.rglob("*"):  # sync the files before they get their final name
             if path.is_file():
                 with path.open("r+b") as stream:  # Windows syncs only files that are open for writing
@@ -75,7 +82,9 @@ class ExportWorkspace(Unfinished):
             if self.output.exists():
                 self.output.rename(self.replaced)
             self.result.rename(self.output)
-        except PermissionError:  # on Windows, if a program has one of the files open
+        except OSError as error:  # on Windows, if a program has one of the files open; or another export was quicker
+            if error.errno not in _IN_USE:
+                raise
             raise ExportError(
                 "{output} is in use; close what uses it and run the command again.", output=self.output
             ) from None
@@ -137,7 +146,8 @@ def clean_leftovers(output: Path) -> None:
                 output=output,
                 pid=left.owner,
             )
-        left.remove()
+        if not left.is_new:
+            left.remove()
 
 
 def require_room(order: Order, output: Path, cache: Path) -> None:

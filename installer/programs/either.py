@@ -14,6 +14,6 @@ if __name__ == "__main__":
 
             sys.exit(export())
         case _:
-            from headstart.cli import start
+            from headstart.__main__ import main as start
 
             sys.exit(start())

@@ -27,14 +27,14 @@ def main() -> int:
         from headstart_export.__main__ import main as export  # noqa: PLC0415
 
         return export()
-    from headstart.cli import start  # noqa: PLC0415
+    from headstart.__main__ import main as start  # noqa: PLC0415
 
     return start() if sys.stderr else _start_without_console()
 
 
 def _start_without_console() -> int:
     """Start the window, which has no console: show what it prints if it fails."""
-    from headstart.cli import start  # noqa: PLC0415
+    from headstart.__main__ import main as start  # noqa: PLC0415
 
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
         code = start()

@@ -31,6 +31,27 @@ def make_old(output: Path) -> None:
     (output / MARK).write_text("old", encoding="utf-8")
 
 
+@pytest.mark.parametrize("replace", [False, True])
+def test_folder_that_appears_meanwhile_is_kept(tmp_path: Path, *, replace: bool) -> None:
+    output = tmp_path / "model"
+    with workspace.opened(output, replace=replace) as space:
+        output.mkdir()
+        (output / "thesis.txt").touch()
+        with pytest.raises(ExportError, match="is not an exported model, so it is not replaced"):
+            space.move_into_place(replace=replace)
+    assert [path.name for path in output.iterdir()] == ["thesis.txt"]
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_export_that_was_quicker_is_kept(tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    with workspace.opened(output, replace=False) as space:
+        make_old(output)
+        with pytest.raises(ExportError, match="exists already"):
+            space.move_into_place(replace=False)
+    assert (output / MARK).read_text(encoding="utf-8") == "old"
+
+
 def make_leftover(output: Path, pid: int) -> Path:
     """Create a workspace as a killed process leaves it."""
     root = output.parent / f"{export_leftovers.PREFIX}{output.name}-x1y2z3"
@@ -51,7 +72,7 @@ def test_result_moves_into_place_alone(tmp_path: Path, *, is_replaced: bool) -> 
         workspace.clean_leftovers(output.with_name("newer"))
         workspace.clean_leftovers(output.with_name("n"))
         (space.result / MARK).write_text("new", encoding="utf-8")
-        space.move_into_place()
+        space.move_into_place(replace=is_replaced)
     assert (output / MARK).read_text(encoding="utf-8") == "new"
     assert list(output.parent.iterdir()) == [output]
     assert Path(tempfile.gettempdir()) != space.scratch
@@ -100,6 +121,16 @@ def test_leftovers_of_killed_exports_are_removed(tmp_path: Path) -> None:
         workspace.clean_leftovers(tmp_path / "model")
         assert not root.exists()
     assert other.exists()
+
+
+def test_folder_without_an_owner_yet_is_kept(tmp_path: Path) -> None:
+    root = tmp_path / f"{export_leftovers.PREFIX}model-x1y2z3"
+    root.mkdir()
+    workspace.clean_leftovers(tmp_path / "model")
+    assert root.exists()
+    os.utime(root, (0, 0))
+    workspace.clean_leftovers(tmp_path / "model")
+    assert not root.exists()
 
 
 def test_old_result_between_two_moves_is_restored(tmp_path: Path) -> None:

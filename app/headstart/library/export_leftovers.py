@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import psutil
 
 PREFIX = ".headstart-export-"
 OWNER_FILE = "owner.json"
+_NEW_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,13 @@ class Unfinished:
             return int(owner["pid"]) if _start_time(owner["pid"]) == owner["started"] else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    @property
+    def is_new(self) -> bool:
+        """A process is just making the folder, and has not noted yet that it works there."""
+        with suppress(OSError):
+            return not (self.root / OWNER_FILE).exists() and time.time() - self.root.stat().st_mtime < _NEW_SECONDS
+        return False
 
     def remove(self) -> None:
         """Delete the folder. An older result that was being replaced goes back to its place."""

@@ -14,6 +14,7 @@ import msgspec
 from headstart.errors import BrokenModelError, SettingsError, Translatable
 
 FILE_NAME = "manifest.json"
+_NEW_FILE = f".{FILE_NAME}.new"  # being written
 SCHEMA = 1
 TARGET_FOLDER = "target"
 HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
@@ -360,7 +361,7 @@ class ModelSpec:
 
 def write(folder: Path, manifest: Manifest | PairManifest) -> None:
     """Write atomically: a reader sees the old file or the new one, never half."""
-    temporary = folder / f".{FILE_NAME}.new"
+    temporary = folder / _NEW_FILE
     temporary.write_text(
         json.dumps(dataclasses.asdict(manifest), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
@@ -374,8 +375,9 @@ def hash_file(path: Path) -> str:
 
 
 def hash_files(folder: Path) -> dict[str, File]:
-    """Return every file of the folder but the manifest, by its relative POSIX path."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != FILE_NAME)
+    """Return every file of the folder but manifests, half-written ones too, by its relative POSIX path."""
+    manifests = (FILE_NAME, _NEW_FILE)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in manifests)
     return {path.relative_to(folder).as_posix(): File(hash_file(path), path.stat().st_size) for path in paths}
 
 

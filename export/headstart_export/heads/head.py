@@ -240,7 +240,7 @@ def _finish(
             hydra.describe(head, space.result, described, learned)
         with progress.step("Moving it into place"):
             _unlist(output)
-            space.move_into_place()
+            space.move_into_place(replace=options.force)
     last = trainer.learning_curve[-1].acceptance
     shown = ", ".join(
         f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in acceptance.items()

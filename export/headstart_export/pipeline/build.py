@@ -88,7 +88,7 @@ def open_job(order: Order, output: Path, cache: Path, progress: Progress, *, for
     with workspace.opened(output, replace=force) as space, explain_full_disk(output, cache):
         yield Job(space, cache, progress)
         with progress.step("Moving it into place"):
-            space.move_into_place()
+            space.move_into_place(replace=force)
 
 
 def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:

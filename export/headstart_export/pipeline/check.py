@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 
-from headstart.errors import FailedCheckError
+from headstart.errors import ExportError, FailedCheckError
 from headstart.library import manifest
 from headstart_export import table, workspace
 from headstart_export.checks import quality, tokenizer_proof
@@ -69,7 +69,16 @@ def _add_table(folder: Path, recorded: manifest.Manifest, job: Job) -> manifest.
         return recorded
     counted = table.make(texts, folder)
     files = manifest.hash_files(folder)
-    recorded = replace(recorded, table=counted, files=files, size_bytes=sum(file.size for file in files.values()))
+    size = sum(file.size for file in files.values())
+    return _record(folder, recorded, table=counted, files=files, size_bytes=size)
+
+
+def _record(folder: Path, checked: manifest.Manifest, **found: Any) -> manifest.Manifest:
+    """Record what was found of a model. Raises ExportError if another one is in its folder by now."""
+    recorded = manifest.read_model(folder)  # its table may have been counted meanwhile
+    if (recorded.created, recorded.source.sha256) != (checked.created, checked.source.sha256):
+        raise ExportError("{name} was replaced while it was checked; run the check again.", name=checked.name)
+    recorded = replace(recorded, **found)
     manifest.write(folder, recorded)
     return recorded
 
@@ -89,24 +98,20 @@ def _prove(folder: Path, job: Job, equal: manifest.TokenizerSpec | None) -> mani
             texts = tokenizer_proof.prove(folder, folder, tokenizer, chat, advance, known=known)
         answer = _compare_with_file(folder, recorded, tokenizer, job)
     except FailedCheckError as error:
-        manifest.write(folder, replace(manifest.read_model(folder), fault=error.text.as_data()))
+        _record(folder, recorded, fault=error.text.as_data())
         raise
-    recorded = manifest.read_model(folder)  # its table may have been counted meanwhile
-    checked = replace(
-        recorded,
-        tokenizer=replace(recorded.tokenizer, proof=texts),
-        source=replace(recorded.source, path=None),
-        is_checked=True,
-    )
+    found: dict[str, Any] = {
+        "tokenizer": replace(recorded.tokenizer, proof=texts),
+        "source": replace(recorded.source, path=None),
+        "is_checked": True,
+    }
     if answer and answer.quality:
-        checked = replace(
-            checked,
-            precision=replace(recorded.precision, activation_group=answer.activation_group),
-            quality=replace(answer.quality, against="gguf"),
-            ram_bytes=answer.ram_bytes,
-        )
-    manifest.write(folder, checked)
-    return checked
+        found |= {
+            "precision": replace(recorded.precision, activation_group=answer.activation_group),
+            "quality": replace(answer.quality, against="gguf"),
+            "ram_bytes": answer.ram_bytes,
+        }
+    return _record(folder, recorded, **found)
 
 
 def _compare_with_file(

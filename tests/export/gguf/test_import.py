@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.kernels import selftest
-from headstart.errors import BrokenModelError, ExporterNeededError
+from headstart.errors import BrokenModelError, ExporterNeededError, ExportError
 from headstart.library import library, manifest
-from headstart_export.pipeline import gguf_import
+from headstart_export.checks import tokenizer_proof
+from headstart_export.pipeline import check, gguf_import
 from headstart_export.sources import recipe
-from tests.export.conftest import NO_CONVERTERS, NO_NETWORK, Offline
+from tests.export.conftest import NO_CONVERTERS, NO_NETWORK, Offline, Spoken
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +78,23 @@ def test_check_without_the_file_proves_the_tokenizer(lean: Offline, imported: Pa
     checked = manifest.read_model(imported)
     assert checked.is_checked
     assert checked.quality is None
+
+
+def test_model_that_replaces_the_checked_one_stays_unchecked(
+    imported: Path, tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = manifest.read_model(imported)
+    other = dataclasses.replace(described, created="2030-01-01T00:00:00+00:00")
+
+    def prove(*_arguments: object, **_options: object) -> int:
+        manifest.write(imported, other)
+        return 1
+
+    monkeypatch.setattr(tokenizer_proof, "prove", prove)
+    monkeypatch.setattr(check, "_compare_with_file", lambda *_: None)
+    with pytest.raises(ExportError, match="was replaced while it was checked; run the check again"):
+        check.check(imported, tmp_path / "cache", spoken.progress)
+    assert manifest.read_model(imported) == other
 
 
 def test_failed_check_stops_the_use_of_a_model(lean: Offline, imported: Path) -> None:

@@ -4125,6 +4125,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>由于上述原因，没有检查 {name}。</translation>
     </message>
     <message>
+        <source>{name} was replaced while it was checked; run the check again.</source>
+        <translation>{name} 在检查期间被替换；请重新运行检查。</translation>
+    </message>
+    <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
         <translation>{order} 只在为其制作的 token 中猜测：不能另外指定词表。</translation>
     </message>

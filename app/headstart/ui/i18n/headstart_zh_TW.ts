@@ -4125,6 +4125,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>由於上述原因，沒有檢查 {name}。</translation>
     </message>
     <message>
+        <source>{name} was replaced while it was checked; run the check again.</source>
+        <translation>{name} 在檢查期間被取代；請重新執行檢查。</translation>
+    </message>
+    <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
         <translation>{order} 只在為其製作的 token 中猜測：不能另外指定詞彙表。</translation>
     </message>
