@@ -1,0 +1,1 @@
+"""Tests of the start of other programs with a local model."""

@@ -1,0 +1,1 @@
+"""Tests of the self-check in the terminal."""

@@ -1,0 +1,1 @@
+"""Tests of the bench and the tuning in the terminal."""
