@@ -146,6 +146,21 @@ def test_count_includes_attachments(qtbot: QtBot, app: Program, tmp_path: Path) 
     qtbot.waitUntil(lambda: "notes.md, 3 tokens" in chips(app), timeout=WAIT)
 
 
+def test_file_that_comes_while_a_message_is_counted_is_for_the_next(
+    qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: Path
+) -> None:
+    composer = app.window.chat.composer
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"in {name}", encoding="utf-8")
+    composer.attach([tmp_path / "a.md"])
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        write(app, "what is this?")
+        composer.attach([tmp_path / "b.md", pdf("Tigers")])
+    assert [file.name for file in shown(app)[0].attached] == ["a.md"]
+    assert [file.name for file in composer.attached] == ["b.md"]
+    assert "still being read was not attached" in notice(app)
+
+
 def test_pdf_is_sent_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
     composer.attach([pdf("Tigers sleep by day.\nGröße")])

@@ -199,6 +199,18 @@ def test_folder_is_taken_back_by_one_click(qtbot: QtBot, app: Program, place: Pa
     assert session.request(session.path).tools is None
 
 
+def test_step_for_one_folder_is_not_made_in_another(qtbot: QtBot, app: Program, place: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write(app, toy("write_file", path="new.txt", content="x"))
+    question = bar(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        dialog(app).give(other)
+    assert question.isHidden()
+    assert app.chat_controller.session.folder.path == other
+    assert [path.name for path in (*place.iterdir(), *other.iterdir())] == ["notes.txt"]
+
+
 def test_stop_ends_a_question(qtbot: QtBot, app: Program, place: Path) -> None:
     write(app, EDIT)
     question = bar(qtbot, app)

@@ -12,7 +12,6 @@ from headstart.chat.conversation import Chat, Conversation, Edit, Role
 from headstart.chat.history.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
-from headstart.tools.servers import ServerTool
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer_controller import ComposerController
@@ -224,10 +223,6 @@ class ChatController(QObject):
 
     @Slot()
     def _on_folder_taken_back(self) -> None:
-        """Take the folder back at once; a step that waits for approval is refused."""
-        pending = self.session.pending_call
-        if pending and not isinstance(pending[1], ServerTool):
-            self.session.decide(allowed=False)
         with showing_errors(self.show_error):
             self.session.folder.take_back()
         self._page.composer.setFocus()

@@ -44,7 +44,7 @@ from headstart.ui.widgets.progress import Cause
 from headstart.ui.workspace.chat_folder import ChatFolder
 
 if TYPE_CHECKING:
-    from headstart.workspace.tools import Proposal
+    from headstart.workspace.tools import Proposal, Workspace
 
 _SAVE_MS = 700  # a kill must cost less than a second of text, and timers fire late
 _RETRY_MS = 4000
@@ -128,6 +128,7 @@ class ChatSession(QObject):
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
         self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
+        self.folder.leaving.connect(self._on_folder_leaving)
         self.pending_call: tuple[Call, ServerTool | Proposal] | None = None  # waits for `decide`
         self._cancel_call: CancelEvent | None = None  # cancels the tool that runs
         # Tools that need no approval. They are not saved, because a chat can come from somebody else's file.
@@ -488,7 +489,7 @@ class ChatSession(QObject):
         workspace = self.folder.workspace
         if workspace and workspace.has(call.name):
             cancel = self._begin_call(call)
-            self.folder.propose(call, partial(self._on_proposal, call, cancel))
+            self.folder.propose(call, partial(self._on_proposal, call, cancel, workspace))
             return
         offer = self._tools.offer(call.name)
         if offer is None:
@@ -509,22 +510,31 @@ class ChatSession(QObject):
         self._cancel_call = cancel = CancelEvent()
         return cancel
 
-    def _on_proposal(self, call: Call, cancel: CancelEvent, proposal: "Proposal | ToolResult") -> None:
+    def _on_proposal(
+        self, call: Call, cancel: CancelEvent, workspace: "Workspace", proposal: "Proposal | ToolResult"
+    ) -> None:
         if self._cancel_call is not cancel:  # the answer was stopped
             return
         self._cancel_call = None
-        if isinstance(proposal, ToolResult):
+        if workspace is not self.folder.workspace:
+            self._add_result(call, REFUSED)
+        elif isinstance(proposal, ToolResult):
             self._add_result(call, proposal)
         else:
             self._wait_for_approval(call, proposal, is_approved=not proposal.needs_question)
+
+    @Slot()
+    def _on_folder_leaving(self) -> None:
+        """Refuse a step that waits for approval: it was meant for that folder."""
+        if self.pending_call and not isinstance(self.pending_call[1], ServerTool):
+            self.decide(allowed=False)
 
     def _decide_on_folder(
         self, call: Call, proposal: "Proposal", *, allowed: bool, always: bool, text: str | None
     ) -> None:
         workspace = self.folder.workspace
-        if workspace is None:  # it was taken back meanwhile
-            self._add_result(call, REFUSED)
-        elif not allowed:
+        assert workspace
+        if not allowed:
             self._add_result(call, workspace.refuse(proposal))
         else:
             if always:

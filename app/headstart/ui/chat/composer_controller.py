@@ -357,7 +357,7 @@ class ComposerController(QObject):
         assert self._session
         message = self._prepare(text, files)
         if not message.is_question:
-            self._send(message, text)
+            self._send(message, text, files)
         elif self._must_be_cut(message, files):
             self._state = replace(self._state, is_cut=True)
             self._submit(text, files)
@@ -377,7 +377,7 @@ class ComposerController(QObject):
             self._submit(text, files)
             return
         if count is None or count.fits:  # without a count, the engine reports what is wrong
-            self._send(message, text)
+            self._send(message, text, files)
             return
         remedy = (
             self.tr("Remove an attachment, shorten the message or start a new chat.")
@@ -388,19 +388,24 @@ class ComposerController(QObject):
         needs = needs.format(tokens=whole(count.tokens), context=whole(count.context))
         self._show_error(sentences(needs, remedy))
 
-    def _send(self, message: PreparedMessage, text: str) -> None:
+    def _send(self, message: PreparedMessage, text: str, files: tuple[Attachment, ...]) -> None:
         assert self._session
         self._draft_timer.stop()
         self._notice.hide()
         editing, gap = self._state.editing, self._state.gap
         self._state = replace(self._state.found(), editing=None)
         if self._session.send(message):
-            rest = self._composer.text().strip().removeprefix(text).lstrip()  # typed during the count
+            # What was typed and attached during the count is for the next message.
+            rest = self._composer.text().strip().removeprefix(text).lstrip()
+            further = tuple(file for file in self._composer.attached if file not in files)
+            is_reading = self._composer.is_reading
             if editing is None:
                 self._session.save_draft("")
             self._restore_draft()
-            if rest:
-                self._add_to_draft(rest)
+            if rest or further:
+                self._add_to_draft(rest, further)
+            if is_reading:
+                self._notice.say(self.tr("A file that was still being read was not attached."), bad=True)
         else:
             self._state = replace(self._state, editing=editing)
             self.save_draft()

@@ -25,6 +25,7 @@ class ChatFolder(QObject):
     """The folder that a chat may work on: none, until you give it one. It is opened when it is first needed."""
 
     changed = Signal()
+    leaving = Signal()  # the opened folder is about to be replaced, or taken back
 
     def __init__(self, store: Store, chat_id: str, project: str, parent: QObject) -> None:
         super().__init__(parent)
@@ -117,6 +118,8 @@ class ChatFolder(QObject):
         self._forget_workspace()
 
     def _forget_workspace(self) -> None:
+        if self._workspace:
+            self.leaving.emit()
         self._pool.waitForDone()
         workspace, self._workspace, self.fault = self._workspace, None, None
         if workspace:
