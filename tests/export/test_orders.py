@@ -1,5 +1,6 @@
 """Random orders of what people, programs and disks do while models are imported: no result is half done or lost."""
 
+import os
 import random
 import shutil
 import signal
@@ -15,9 +16,10 @@ import pytest
 from headstart.library import export_leftovers, manifest
 from tests.export.conftest import ROOT, Offline
 from tests.export.gguf import tiny_gguf
+from tests.junk import TIMES
 
 pytestmark = pytest.mark.slow
-_STEPS = 30
+_STEPS = 20
 _NAMES = ("one", "two")
 _NOTE = "thesis.txt"
 _ACTIONS = (
@@ -130,10 +132,10 @@ class _Person:
     def judge(self, run: _Run, out: str, err: str) -> None:
         """Fail if a command ended without a result or one sentence."""
         said = (run.words, run.process.returncode, out, err, self.done)
-        assert "Traceback" not in err, said
         assert "unexpected" not in err, said
-        if run.process.returncode < 0 and not err.strip():  # killed, or ended before it began
-            return
+        if "headstart" not in err and (run.process.returncode < 0 or "KeyboardInterrupt" in err):
+            return  # it was ended before it began: Python itself prints a traceback then
+        assert "Traceback" not in err, said
         if run.is_killed and run.process.returncode < 0:
             return
         assert run.process.returncode in {0, 1, 130}, said
@@ -183,7 +185,7 @@ def contents(tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
     return (folder / "a.gguf").read_bytes(), (folder / "b.gguf").read_bytes()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2 * int(os.environ.get(TIMES, "1"))))
 def test_imports_are_whole_or_not_there(
     offline: Offline, contents: tuple[bytes, ...], tmp_path: Path, seed: int
 ) -> None:
