@@ -56,6 +56,7 @@ class _Person:
         name = self.random.choice(_ACTIONS)
         self.done.append(name)
         print(name)  # pytest shows it where the test fails
+        self.note_attached()
         getattr(self, name)()
         self.require_asked()
         missing = {word for word in self.attached if not any(word in text for text in self.kept())}
@@ -138,16 +139,20 @@ class _Person:
         files = []
         for _ in range(self.random.choice((1, 1, 2))):
             word = self.new_word()
-            files.append(self.disk / f"{word}{self.random.choice(('.txt', '.md', '.csv', '.py'))}")
-            files[-1].write_text(f"{word} is in it\n", encoding="utf-8")
+            files.append(self.disk / f"{word}{self.random.choice(('.txt', '.md', '.csv', '.html', '.html'))}")
+            rest = "It is a long file.\n" * self.random.choice((0, 0, 0, 800))  # the model gets passages of a long one
+            files[-1].write_text(f"<p>{word} is in it</p>\n{rest}", encoding="utf-8")
         if self.random.random() < 0.2:
             (self.disk / "odd.zip").write_bytes(b"PK\3\4")
             files.append(self.disk / "odd.zip")
         self.app.window.chat.files_dropped.emit(files)
-        print(*(file.name for file in files))
-        self.attached |= {file.stem for file in files if any(file.name == each.name for each in self._files())}
+        self.note_attached()
         if self.random.random() < 0.3:
             files[0].unlink()
+
+    def note_attached(self) -> None:
+        """Note the files in the message box; some are read in the background first."""
+        self.attached |= {file.name.partition(".")[0] for file in self._files()} - {"odd"}
 
     def _files(self) -> tuple[Attachment, ...]:
         return self.app.window.chat.composer.attached
