@@ -146,7 +146,7 @@ class _Person:
         """Wait until everything has ended, and fail if a result is not whole."""
         while self.runs:
             for run in self.runs:
-                run.process.wait(120)
+                run.process.wait(600)
             self.take_ended()
         notes = [place for place in self.models.iterdir() if (place / _NOTE).exists()]
         for folder in self.models.iterdir():

