@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
         print(NO_QT.format(install=INSTALL), file=sys.stderr)
         return 1
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of some hundred processes would compile what it imports
-    os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))  # tests wait, too
+    # Tests wait, too, and each worker is bound to one processor: with three, one of two processors would rest often.
+    os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str(2 * (os.cpu_count() or 1)))
     for check in CHECKS:
         print(_shown(check), flush=True)
         code = subprocess.run([sys.executable, *check], cwd=ROOT, check=False).returncode
