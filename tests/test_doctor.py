@@ -17,7 +17,7 @@ from headstart.cli.checks.doctor import Finding, Level
 from headstart.engine.hardware import machine
 from headstart.engine.kernels import selftest
 from headstart.library import manifest
-from headstart.library.export_leftovers import Unfinished
+from headstart.library.export_leftovers import OWNER_FILE, Unfinished
 from tests.stand_ins.model_folders import describe, write_model, write_pair
 from tests.stand_ins.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
@@ -180,6 +180,7 @@ def test_leftovers_of_exports_are_reported_and_removed(headstart_home: Path, mon
         (each.root / "result").mkdir(parents=True)
         (each.root / "result" / "model.bin").write_bytes(bytes(10**6))
     (dead.replaced).mkdir()
+    (dead.root / OWNER_FILE).write_text("{}", encoding="utf-8")
     alive.own()
     (said,) = _said(doctor.check_folders(), Level.NOTE)
     assert all(part in said for part in ("qwen-3", "1 MB", str(dead.root), "`headstart doctor --clean`"))

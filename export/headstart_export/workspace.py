@@ -146,7 +146,7 @@ def clean_leftovers(output: Path) -> None:
                 output=output,
                 pid=left.owner,
             )
-        if not left.is_new:
+        if left.is_abandoned:
             left.remove()
 
 

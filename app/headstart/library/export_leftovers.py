@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +45,14 @@ class Unfinished:
             return None
 
     @property
-    def is_new(self) -> bool:
-        """A process is just making the folder, and has not noted yet that it works there."""
-        with suppress(OSError):
-            return not (self.root / OWNER_FILE).exists() and time.time() - self.root.stat().st_mtime < _NEW_SECONDS
-        return False
+    def is_abandoned(self) -> bool:
+        """The process has ended. One that has just made the folder may not have noted yet that it works there."""
+        if (self.root / OWNER_FILE).exists():
+            return self.owner is None
+        try:
+            return time.time() - self.root.stat().st_mtime > _NEW_SECONDS
+        except FileNotFoundError:
+            return False
 
     def remove(self) -> None:
         """Delete the folder. An older result that was being replaced goes back to its place."""

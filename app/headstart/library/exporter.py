@@ -74,7 +74,7 @@ def failed_check(line: str) -> Translatable | None:
 def sweep_checks() -> None:
     """Remove the files of checks whose processes have ended."""
     for left in export_leftovers.found(paths.cache_folder()):
-        if left.owner is None:
+        if left.is_abandoned:
             left.remove()
 
 

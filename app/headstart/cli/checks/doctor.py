@@ -357,7 +357,7 @@ def check_folders() -> Iterator[Finding]:
 
 
 def _leftovers() -> list[export_leftovers.Unfinished]:
-    return [leftover for leftover in export_leftovers.found(paths.models_folder()) if leftover.owner is None]
+    return [leftover for leftover in export_leftovers.found(paths.models_folder()) if leftover.is_abandoned]
 
 
 def _folder(name: str, folder: Path) -> Finding:
