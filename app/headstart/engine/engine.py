@@ -385,11 +385,9 @@ class Engine(Protocol):
 
         Raises ContextOverflowError if the prompt does not fit, and ChatTemplateError if it cannot be rendered.
         """
-        ...
 
     def close(self) -> None:
         """Free the model's memory; store what was measured."""
-        ...
 
 
 def _require(holds: bool, name: str, allowed: str, value: object) -> None:

@@ -78,23 +78,18 @@ class ModelSource(Protocol):
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         """Load a model; `tell` is called with each phase. Raises a HeadstartError."""
-        ...
 
     def describe(self) -> Description:
         """Return what this machine has."""
-        ...
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """Find out how models run fastest here, and store it. Raises a HeadstartError, or RaceCancelled."""
-        ...
 
     def recall(self, options: LoadOptions) -> Findings | None:
         """Return the stored result of tuning, if it still counts."""
-        ...
 
     def forget(self, options: LoadOptions) -> None:
         """Drop the stored result of tuning."""
-        ...
 
 
 class LocalModels:

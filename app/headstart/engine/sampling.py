@@ -90,22 +90,18 @@ class Constraint(Protocol):
     @property
     def is_cut(self) -> bool:
         """True if the answer had to end before the model ended it."""
-        ...
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         """Return which tokens may follow the committed ones and then `run`; None: all."""
-        ...
 
     def settle(self, token: int, run: Sequence[int], room: int) -> int:
         """Return the token to write after the committed tokens and `run`, given that the model chose `token`.
 
         `room`: tokens that the answer may still have, this one included.
         """
-        ...
 
     def commit(self, token: int) -> None:
         """Append one token to the answer."""
-        ...
 
 
 class Sampler:

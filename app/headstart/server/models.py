@@ -84,27 +84,21 @@ class ModelRegistry(Protocol):
 
     def known(self, model: Served) -> Served:
         """Return the model with what loading it has shown."""
-        ...
 
     def open(self, model: Served, report: Callable[[], None]) -> TextGenerator:
         """Return the writer of a model's answers; call `report` before it is loaded. Raises what loading raises."""
-        ...
 
     def parallel(self, model: Served) -> int | None:
         """Return how many answers an open model writes at the same time; None: as many as the server allows."""
-        ...
 
     def loaded(self) -> Sequence[ModelProcess]:
         """Return the models in memory. May be called on any thread."""
-        ...
 
     def latest(self, task: Task) -> str | None:
         """Return the id of the model for a task that is being loaded, or was used last of those in memory."""
-        ...
 
     def release(self) -> None:
         """Free models that can be loaded again, because no request has come for a while."""
-        ...
 
 
 def find(models: ModelRegistry, name: str, aliases: Mapping[str, str] = NO_ALIASES) -> Served:

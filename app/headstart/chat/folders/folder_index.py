@@ -137,7 +137,6 @@ class FileReader(Protocol):
 
     def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[FileSection]:
         """Yield the text of a file from a place on. Raises AttachmentError, NoTextError and CancelledError."""
-        ...
 
 
 class Embedder(Protocol):
@@ -146,11 +145,9 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The model's name."""
-        ...
 
     def embed(self, texts: Sequence[str], *, are_questions: bool = False) -> Sequence[bytes]:
         """Return a vector of 32-bit floats for each text, which is a passage or a question. Raises HeadstartError."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -60,32 +60,25 @@ class Drafter(Protocol):
     @property
     def name(self) -> str:
         """The key of its account and of its learned figures."""
-        ...
 
     @property
     def can_share(self) -> bool:
         """Return True if it can draft while the same models write other answers."""
-        ...
 
     def begin(self, sequence: Sequence) -> None:
         """Read a prompt."""
-        ...
 
     def can_draft(self, sequence: Sequence) -> bool:
         """Return whether it can draft at the end of the text."""
-        ...
 
     def uncached_tokens(self, sequence: Sequence) -> int:
         """Return how many tokens a model must read before its first guess; 0 if it needs no model."""
-        ...
 
     def propose(self, sequence: Sequence, should_continue: ShouldContinue) -> Draft:
         """Draft from the end of the text on. A model asks `should_continue` before each token.
 
         May raise Interrupted.
         """
-        ...
 
     def accept(self, sequence: Sequence, held: int) -> None:
         """Follow the text after a round. Of what was read, the first `held` tokens of the text are still valid."""
-        ...

@@ -171,7 +171,6 @@ class ServerHandle(Protocol):
 
     def stop(self) -> None:
         """End the server and wait until it has ended."""
-        ...
 
 
 Serve = Callable[[StartServer, SharedEngine, ModelInfo, Callable[[ServerReport], None]], ServerHandle]

@@ -27,7 +27,6 @@ class Work(Protocol):
     @property
     def count(self) -> int:
         """The tokens."""
-        ...
 
     @property
     def is_done(self) -> bool: ...

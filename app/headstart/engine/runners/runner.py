@@ -67,27 +67,22 @@ class Runner(Protocol):
     @property
     def tokens(self) -> Sequence[int]:
         """The tokens whose keys and values are in the cache, in order."""
-        ...
 
     @property
     def known(self) -> int:
         """The first tokens behind which a pass reads only its own; they are all, unless a state or window was lost."""
-        ...
 
     @property
     def others(self) -> Sequence["Runner"]:
         """Further sequences over the same model, for answers at the same time."""
-        ...
 
     @property
     def sharing(self) -> int:
         """The answers that the same model is writing, so that they share passes; 1: this one alone."""
-        ...
 
     @property
     def joined(self) -> Joined | None:
         """The last pass as a whole; None if this cannot be known."""
-        ...
 
     def forward(
         self,
@@ -102,32 +97,27 @@ class Runner(Protocol):
         is the model's own memory: valid until the next call. Raises Interrupted when `cancel` is set before the end.
         `len(tokens) + len(ids) + len(branches)` must not pass `context`.
         """
-        ...
 
     def rollback(self, length: int, branch: int | None = None) -> None:
         """Forget all tokens after the first `length`; does nothing when there are no more than that.
 
         `branch`: the number of a branch of the last pass that replaces them; its token is appended.
         """
-        ...
 
     def hold(self, *lengths: int) -> None:
         """Keep what is needed to go on from these places of the text, in place of those of the last call."""
-        ...
 
     def save(self, start: int, stop: int) -> Saved:
         """Return a copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`.
 
         Some that fell out of a window may lack. Tokens are read again where a text goes on from these.
         """
-        ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         """Append tokens whose keys and values were saved after the same text; `saved` may hold more than these.
 
         Returns False, and does nothing, if `saved` cannot be that.
         """
-        ...
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

@@ -105,27 +105,21 @@ class ReplyFormatter(Protocol):
 
     def complete(self, chunk: AnswerChunk, end: Finish) -> object:
         """Return the whole reply."""
-        ...
 
     def start(self) -> Iterable[object]:
         """Return the first events, unless the client has them."""
-        ...
 
     def wait(self) -> Iterable[object]:
         """Return events for a client that waits: the first ones, or one that adds nothing."""
-        ...
 
     def extend(self, chunk: AnswerChunk) -> Iterable[object]:
         """Return the events of a part of the answer."""
-        ...
 
     def finish(self, end: Finish) -> Iterable[object]:
         """Return the last events."""
-        ...
 
     def encode(self, event: object) -> bytes:
         """Return an event as bytes of the stream."""
-        ...
 
 
 @dataclass

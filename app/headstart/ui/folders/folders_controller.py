@@ -45,11 +45,9 @@ class LoadableEmbedder(folder_index.Embedder, Protocol):
 
     def start(self) -> None:
         """Load the model."""
-        ...
 
     def close(self) -> None:
         """Unload the model."""
-        ...
 
 
 @dataclass(frozen=True)
