@@ -134,26 +134,10 @@ def export_model(source: str, flags: Sequence[str] = (), *, yes: bool) -> Path:
     if not yes and not _confirm("Set the exporter up?"):
         raise ExportError("Nothing was exported.")
     try:
-        exporter.SetUp(_SetUpProgress(screen)).run()
+        exporter.SetUp(lambda template, *values: screen.remark(template.format(*values))).run()
     finally:
         exporter.sweep(lambda: True)
     return exporter.export(source, flags)
-
-
-class _SetUpProgress:
-    """Observer that shows the steps of a set-up."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-
-    def note_line(self, line: str) -> None:
-        """Ignore the output of pip."""
-
-    def note_step(self, template: str, *values: object) -> None:
-        self._screen.remark(template.format(*values))
-
-    def note_progress(self, done: int, total: int) -> None:
-        """Ignore progress: the steps are enough."""
 
 
 def _copy_model(folder: Path, name: str | None = None) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import psutil
 
@@ -204,24 +203,24 @@ class Python:
         return self.version >= _OLDEST and bool(self.pip)
 
 
-class Listener(Protocol):
-    """Receiver of the progress of a set-up, in the thread that runs it."""
-
-    def note_line(self, line: str) -> None:
-        """Note a line of a child process."""
-
-    def note_step(self, template: str, *values: object) -> None:
-        """Note the step that begins now."""
-
-    def note_progress(self, done: int, total: int) -> None:
-        """Note how many bytes of a file are downloaded, and how many it has."""
+def _ignore(*_: object) -> None:
+    pass
 
 
 class SetUp:
     """Set-up of the exporter's environment, once. An unfinished environment is never used."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(
+        self,
+        on_step: Callable[..., object],
+        on_line: Callable[[str], object] = _ignore,
+        on_progress: Callable[[int, int], object] = _ignore,
+    ) -> None:
+        """`on_step` gets the template of each step and its values, `on_progress` the bytes of a file that are fetched.
+
+        All are called on the thread that runs the set-up.
+        """
+        self._on_step, self._on_line, self._on_progress = on_step, on_line, on_progress
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._child: subprocess.Popen[str] | None = None
         self._cancelled = False
@@ -231,7 +230,7 @@ class SetUp:
         if _is_being_made():
             raise ExportError("The exporter is being set up by another Headstart; wait until that has ended.")
         try:
-            self._listener.note_step("Looking for Python")
+            self._on_step("Looking for Python")
             python = self.find_python()
             self._require_room()
             self._make(python)
@@ -293,7 +292,7 @@ class SetUp:
         _mark().unlink()
 
     def _do(self, step: str, python: Python, path: str, *words: str) -> None:
-        self._listener.note_step(step)
+        self._on_step(step)
         self._start([path, *_QUIET, *words])
         for line in self._output_lines():
             self._note(line)
@@ -326,12 +325,12 @@ class SetUp:
 
     def _note(self, line: str) -> None:
         if counted := _BYTES.match(line):
-            self._listener.note_progress(int(counted[1]), int(counted[2]))
+            self._on_progress(int(counted[1]), int(counted[2]))
             return
         self._lines.append(line)
-        self._listener.note_line(line)
+        self._on_line(line)
         if step := parse_step(line):
-            self._listener.note_step(*step)
+            self._on_step(*step)
 
 
 def parse_step(line: str) -> tuple[str, *tuple[object, ...]] | None:

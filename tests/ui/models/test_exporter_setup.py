@@ -85,14 +85,6 @@ def setup(qtbot: QtBot, installed: None) -> Iterator[ExporterSetup]:
     QThreadPool.globalInstance().waitForDone()
 
 
-class Silent:
-    """A listener that follows a set-up silently."""
-
-    def note_line(self, line: str) -> None: ...
-    def note_step(self, template: str, *values: object) -> None: ...
-    def note_progress(self, done: int, total: int) -> None: ...
-
-
 def nothing_is_left(home: Path) -> bool:
     return not list(home.glob("exporter*"))
 
@@ -289,7 +281,7 @@ def test_setup_takes_the_best_python(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         (tmp_path / name).write_text(f"#!/bin/sh\necho '{line}'\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert exporter.SetUp(Silent()).find_python() == exporter.Python("c", (3, 12, 1), (24, 3))
+    assert exporter.SetUp(lambda *_: None).find_python() == exporter.Python("c", (3, 12, 1), (24, 3))
 
 
 @pytest.mark.parametrize(

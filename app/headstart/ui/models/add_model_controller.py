@@ -157,7 +157,7 @@ class ExporterSetup(QObject):
     def start(self) -> None:
         """Look for a Python, make an environment with it, fetch the packages and try them."""
         assert not self.is_running, "one set-up at a time"
-        setup = self._setup = exporter.SetUp(self)
+        setup = self._setup = exporter.SetUp(self._note_step, self.line_read.emit, self.progressed.emit)
         task = BackgroundTask(lambda _: setup.run(), self)
         task.done.connect(self._on_done)
         task.failed.connect(self._on_failed)
@@ -182,17 +182,9 @@ class ExporterSetup(QObject):
             self._sweeping = BackgroundTask(_sweep, self)
             self._sweeping.start(self._pool)
 
-    def note_line(self, line: str) -> None:
-        """Emit a line of the set-up, from its thread."""
-        self.line_read.emit(line)
-
-    def note_step(self, template: str, *values: object) -> None:
+    def _note_step(self, template: str, *values: object) -> None:
         """Emit a step in the window's language, from the thread of the set-up."""
         self.stepped.emit(translate("ExporterSetup", template).format(*values))
-
-    def note_progress(self, done: int, total: int) -> None:
-        """Emit the bytes that are fetched of a file, from the thread of the set-up."""
-        self.progressed.emit(done, total)
 
     @Slot(object)
     def _on_done(self, _: object) -> None:
