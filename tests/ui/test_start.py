@@ -142,7 +142,7 @@ def test_cancelled_task_reports_nothing(qtbot: QtBot) -> None:
     for cancelled in (False, True):
         task = BackgroundTask(partial(_echo, cancelled))
         task.done.connect(heard.append)
-        task.start(pool)
+        task.start(pool=pool)
         pool.waitForDone()  # its end is not yet delivered to this thread
         if cancelled:
             task.cancel()

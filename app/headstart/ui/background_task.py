@@ -8,6 +8,8 @@ from PySide6.QtCore import QObject, QThreadPool, Signal, Slot
 from headstart.errors import HeadstartError
 from headstart.ui.translation import translate_error
 
+OnEnd = Callable[..., object] | None
+
 
 class BackgroundTask(QObject):
     """Work that runs once on a pool's thread and reports its end on the window's thread.
@@ -31,8 +33,11 @@ class BackgroundTask(QObject):
     def is_cancelled(self) -> bool:
         return self._is_cancelled
 
-    def start(self, pool: QThreadPool | None = None) -> None:
-        """Start the task; `done` or `failed` follows, unless it is cancelled. Pass a pool to wait for the task."""
+    def start(self, done: OnEnd = None, failed: OnEnd = None, pool: QThreadPool | None = None) -> None:
+        """Start the task; `done` or `failed` is called, unless it is cancelled. Pass a pool to wait for the task."""
+        for signal, slot in ((self.done, done), (self.failed, failed)):
+            if slot:
+                signal.connect(slot)
         (pool or QThreadPool.globalInstance()).start(self._run)
 
     def cancel(self) -> None:

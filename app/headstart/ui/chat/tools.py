@@ -130,11 +130,9 @@ class ToolsController(QObject):
     ) -> None:
         """Start a server in the background, to see its tools, and end it."""
         task = BackgroundTask(lambda _task: self._servers.probe(server, self._stop_event), self)
-        task.done.connect(on_tools)
-        task.failed.connect(on_fault)
+        task.start(on_tools, on_fault, self._pool)
         for end in (task.done, task.failed):
             end.connect(task.deleteLater)
-        task.start(self._pool)
 
     def _start(self, *, failed: bool) -> None:
         self.is_starting = True
@@ -154,9 +152,8 @@ class ToolsController(QObject):
 
     def _run(self, work: Callable[[], object], then: Callable[..., None]) -> None:
         task = BackgroundTask(lambda _task: work(), self)
-        task.done.connect(then)
+        task.start(then, pool=self._pool)
         task.done.connect(task.deleteLater)
-        task.start(self._pool)
 
     @Slot(object)
     def _on_started(self, _done: object) -> None:

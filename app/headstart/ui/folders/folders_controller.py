@@ -128,9 +128,7 @@ class FoldersController(QObject):
         self._update = self._task(partial(self._work, is_first=self._is_first))
         self._is_first = False
         self._update.progressed.connect(self._on_progressed)
-        self._update.done.connect(self._on_updated)
-        self._update.failed.connect(self._on_failed)
-        self._update.start(self._pool)
+        self._update.start(self._on_updated, self._on_failed, self._pool)
 
     @Slot(str)
     def prepare(self, project: str) -> None:
@@ -140,7 +138,7 @@ class FoldersController(QObject):
         self._idle.start()
         if not self._is_prepared:
             self._is_prepared = True
-            self._task(self._prepare).start(self._questions)
+            self._task(self._prepare).start(pool=self._questions)
 
     def search(self, project: str, question: Question, on_found: OnFound) -> bool:
         """Search the folders of a project; return False if it has none.
@@ -161,10 +159,8 @@ class FoldersController(QObject):
             on_found(findings)
             self.update()
 
-        task.done.connect(end)
         task.failed.connect(self._on_failed)
-        task.failed.connect(lambda _: end(FolderFindings()))
-        task.start(self._questions)
+        task.start(end, lambda _: end(FolderFindings()), self._questions)
         return True
 
     def search_in(self, project: str, place: Path) -> Callable[[str], tuple[Excerpt, ...]] | None:
@@ -182,7 +178,7 @@ class FoldersController(QObject):
         if self._pool.activeThreadCount():  # vectors are being computed
             self._idle.start()
         else:
-            self._task(self._close_embedder).start(self._questions)
+            self._task(self._close_embedder).start(pool=self._questions)
 
     def close(self) -> None:
         """End the work and its processes. The index has everything up to the last page."""

@@ -166,10 +166,8 @@ class EncryptionWork(Dialog):
         self.bar = BusyBar(self._title(), self)
         self.setWindowTitle("Headstart")
         self._task = BackgroundTask(lambda _: order.run(folder), self)
-        self._task.done.connect(self._on_done)
-        self._task.failed.connect(self._on_failed)
         self._lay_out()
-        self._task.start()
+        self._task.start(self._on_done, self._on_failed)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.ignore()
@@ -312,9 +310,7 @@ class EncryptionController(QObject):
         self._form = form
         form.set_busy(busy=True)
         self._task = BackgroundTask(lambda _: work(folder), self)
-        self._task.done.connect(self._on_done)
-        self._task.failed.connect(form.refuse)
-        self._task.start()
+        self._task.start(self._on_done, form.refuse)
 
     @Slot(object)
     def _on_done(self, _: object) -> None:

@@ -88,9 +88,7 @@ class PassphraseDialog(Dialog):
     def _on_submitted(self, typed: tuple[str]) -> None:
         self.form.set_busy(busy=True)
         self._task = BackgroundTask(lambda _: self._unlock(typed[0]), self)
-        self._task.done.connect(self._on_unlocked)
-        self._task.failed.connect(self.form.refuse)
-        self._task.start()
+        self._task.start(self._on_unlocked, self.form.refuse)
 
     @Slot(object)
     def _on_unlocked(self, key: Key) -> None:
@@ -334,9 +332,7 @@ class Maintenance(QObject):
         self._is_urgent = False
         self._cared_for = self._store.changes
         self._task = BackgroundTask(partial(_care, self._store.path, self._store.key, quiet_seconds))
-        self._task.done.connect(self._on_done)
-        self._task.failed.connect(self.error_occurred)
-        self._task.start(self._pool)
+        self._task.start(self._on_done, self.error_occurred.emit, self._pool)
 
     @Slot(object)
     def _on_done(self, is_erased: bool) -> None:

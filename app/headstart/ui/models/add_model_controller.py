@@ -158,10 +158,7 @@ class ExporterSetup(QObject):
         """Look for a Python, make an environment with it, fetch the packages and try them."""
         assert not self.is_running, "one set-up at a time"
         setup = self._setup = exporter.SetUp(self._note_step, self.line_read.emit, self.progressed.emit)
-        task = BackgroundTask(lambda _: setup.run(), self)
-        task.done.connect(self._on_done)
-        task.failed.connect(self._on_failed)
-        task.start(self._pool)
+        BackgroundTask(lambda _: setup.run(), self).start(self._on_done, self._on_failed, self._pool)
 
     def cancel(self) -> None:
         """Cancel the set-up; `ended` follows."""
@@ -180,7 +177,7 @@ class ExporterSetup(QObject):
         """Remove what a set-up that was cut short has left, on another thread."""
         if not self.is_running and exporter.has_remains():
             self._sweeping = BackgroundTask(_sweep, self)
-            self._sweeping.start(self._pool)
+            self._sweeping.start(pool=self._pool)
 
     def _note_step(self, template: str, *values: object) -> None:
         """Emit a step in the window's language, from the thread of the set-up."""
@@ -298,9 +295,7 @@ class AddModelController(QObject):
         self._copy = BackgroundTask(partial(_copy_into_library, folder), self)
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._copy.progressed.connect(self._card.show_progress)
-        self._copy.done.connect(self._on_copied)
-        self._copy.failed.connect(self._on_failed)
-        self._copy.start()
+        self._copy.start(self._on_copied, self._on_failed)
 
     @Slot()
     def _on_cancel(self) -> None:

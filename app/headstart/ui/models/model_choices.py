@@ -166,9 +166,7 @@ class DraftCompatibility(QObject):
         key = (_vocabulary(target), _vocabulary(draft))
         if key not in self._known and key not in self._tasks:
             self._tasks[key] = task = BackgroundTask(partial(_compare, key, target, draft), self)
-            task.done.connect(self._on_compared)
-            task.failed.connect(self._on_failed)
-            task.start()
+            task.start(self._on_compared, self._on_failed)
         return self._known.get(key)
 
     def close(self) -> None:

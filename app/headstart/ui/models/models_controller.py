@@ -46,13 +46,11 @@ class Verification(QObject):
         self._test: LoadTest | None = None
         self._task = BackgroundTask(self._check, self)
         self._task.progressed.connect(self._on_progressed)
-        self._task.done.connect(self._on_checked)
-        self._task.failed.connect(self._on_ended)
 
     def start(self) -> None:
         """Start the check; `ended` follows, unless `close` comes first."""
         self._on_progressed(0, 1)
-        self._task.start()
+        self._task.start(self._on_checked, self._on_ended)
 
     def close(self) -> None:
         """End the check; `ended` does not follow."""

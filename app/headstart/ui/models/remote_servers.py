@@ -207,9 +207,7 @@ class RemoteServersController(QObject):
             form.say(words.format(name=server.name, address=server.url))
             if new.key:
                 self._key_task = BackgroundTask(lambda _: api_keys.keep(server.name, new.key), self)
-                self._key_task.done.connect(self._on_key_kept)
-                self._key_task.failed.connect(partial(form.say, bad=True))
-                self._key_task.start()
+                self._key_task.start(self._on_key_kept, partial(form.say, bad=True))
             self.changed.emit()
 
     def _fault(self, new: NewRemoteServer) -> str:
@@ -273,8 +271,7 @@ class RemoteServersController(QObject):
             remotes.remove(name)
             self._view.form.say("")
             self._key_task = BackgroundTask(lambda _: api_keys.forget(name), self)
-            self._key_task.failed.connect(partial(self._view.form.say, bad=True))
-            self._key_task.start()
+            self._key_task.start(failed=partial(self._view.form.say, bad=True))
             self.changed.emit()
 
     @Slot()
@@ -286,8 +283,7 @@ class RemoteServersController(QObject):
         if self._servers:
             names = tuple(self._servers)
             self._find_task = BackgroundTask(lambda _: {name: _key(name) for name in names}, self)
-            self._find_task.done.connect(self._show_keys)
-            self._find_task.start()
+            self._find_task.start(self._show_keys)
 
     @Slot(object)
     def _show_keys(self, found_keys: "dict[str, api_keys.ApiKey | str | None]") -> None:

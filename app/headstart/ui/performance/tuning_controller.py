@@ -100,11 +100,9 @@ class TuningController(EngineJob):
         loadable = self._loader.resolve(self._measured)
         self._seconds = seconds
         self._search = BackgroundTask(partial(_drafts, loadable.options), self)
-        self._search.done.connect(self._on_drafts_found)
-        self._search.failed.connect(self._on_search_failed)
         self.page.begin(loadable.name)
         self._say(self.tr("Looking for draft models that fit…"))
-        self._search.start()
+        self._search.start(self._on_drafts_found, self._on_search_failed)
 
     @Slot(object)
     def _on_drafts_found(self, drafts: Mapping[str, Path]) -> None:

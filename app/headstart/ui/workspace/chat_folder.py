@@ -127,9 +127,8 @@ class ChatFolder(QObject):
 
     def _run(self, work: Callable[[], object], done: Callable[..., None]) -> None:
         task = BackgroundTask(lambda _task: work(), self)
-        task.done.connect(done)
+        task.start(done, pool=self._pool)
         task.done.connect(task.deleteLater)
-        task.start(self._pool)
 
 
 def follow_projects(store: Store, renamed: Mapping[str, str]) -> None:
