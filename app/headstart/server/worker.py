@@ -228,16 +228,11 @@ class Worker:
         while not self.is_stopped:
             queued = self._next()
             if queued:
-                self._dispatch(queued)
+                arguments = queued, self._open_model(queued)
+                threading.Thread(target=self._answer, args=arguments, daemon=True, name="answer").start()
             elif not self.is_stopped:
                 self.models.release()
             self.report_models()
-
-    def _dispatch(self, queued: _QueuedRequest) -> None:
-        """Answer a request on a thread of its own."""
-        threading.Thread(
-            target=self._answer, args=(queued, self._open_model(queued)), daemon=True, name="answer"
-        ).start()
 
     def _open_model(self, queued: _QueuedRequest) -> TextGenerator | Exception:
         try:

@@ -680,7 +680,6 @@ class ChatSession(QObject):
             self._store.save_edits(self.chat.id, self._stored_edits, self.edits)
             self._stored_edits = self.edits
 
-    @Slot()
     def _save_behind(self) -> None:
         """Save what is shown and not on the disk, or schedule another try."""
         is_answer = self.has_unsaved_answer

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QToolButton, QWidget
 
@@ -151,7 +151,6 @@ class Comparison(QWidget):
         for column in self.columns:
             column.transcript.apply_theme(theme, font)
 
-    @Slot(bool)
     def set_origins_visible(self, visible: bool) -> None:
         """Show or hide the origins of the text."""
         for column in self.columns:

@@ -53,7 +53,6 @@ class ComparisonController(QObject):
             column.used.connect(self._on_used)
         return view
 
-    @Slot()
     def open_last(self) -> None:
         path = self._session.path
         if path and path[-1].role is Role.ASSISTANT:
@@ -125,10 +124,8 @@ class ComparisonController(QObject):
 
     @Slot()
     def _answer_guessing(self) -> None:
-        self._answer({"speculation": (Mode.AUTO if _is_plain(self._first) else Mode.OFF).value})
-
-    def _answer(self, changed: dict[str, object]) -> None:
-        self._session.answer_with(self._first.id, changed)
+        mode = Mode.AUTO if _is_plain(self._first) else Mode.OFF
+        self._session.answer_with(self._first.id, {"speculation": mode.value})
 
     def _choose(self, place: int, id_: int) -> None:
         self._shown[place] = id_

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Project
@@ -239,7 +239,6 @@ class EmptyPage(QFrame):
         self._flow.addWidget(prompt)
         prompt.show()
 
-    @Slot()
     def _arrange(self) -> None:
         """Put two examples in a row if there is room; the page is as wide as the messages."""
         side = max((self.width() - self._scroll.verticalScrollBar().sizeHint().width() - TEXT_WIDTH) // 2, SMALL)

@@ -354,7 +354,7 @@ class ToolsDialog(Dialog):
         self.set_size(_SIZE)
         self.switch.toggled.connect(lambda on: settings.change(tools=on))
         self.again.clicked.connect(tools.restart)
-        folder.clicked.connect(self._show_folder)
+        folder.clicked.connect(lambda: open_folder(default_path().parent))
         close.clicked.connect(self.close)
         self.add.clicked.connect(lambda: self._open("", {}))
         self.edit.clicked.connect(self._on_edit)
@@ -449,7 +449,3 @@ class ToolsDialog(Dialog):
             self._show()
             return True
         return False
-
-    @Slot()
-    def _show_folder(self) -> None:
-        open_folder(default_path().parent)

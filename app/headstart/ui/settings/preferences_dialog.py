@@ -50,7 +50,7 @@ class PreferencesDialog(Dialog):
         self._add(self.tr("Folders"), _folders(folders, self))
         self._lay_out()
         self.list.currentRowChanged.connect(self._on_page_chosen)
-        self._restore.clicked.connect(self._on_restore)
+        self._restore.clicked.connect(lambda: self.restore_requested.emit(self.forms[self.list.currentRow()].names))
         self._close.clicked.connect(self.close)
         self.list.setCurrentRow(0)
 
@@ -96,10 +96,6 @@ class PreferencesDialog(Dialog):
     def _on_page_chosen(self, page: int) -> None:
         self.pages.setCurrentIndex(page)
         self._restore.setEnabled(page < len(self.forms))
-
-    @Slot()
-    def _on_restore(self) -> None:
-        self.restore_requested.emit(self.forms[self.list.currentRow()].names)
 
 
 def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:

@@ -329,9 +329,9 @@ class Sidebar(QFrame):
         self.search.textChanged.connect(self._on_typing)
         self._search_timer.timeout.connect(self._search_now)
         self.search.returnPressed.connect(self._open_first)
-        self.list.menu_requested.connect(self._on_menu_requested)
+        self.list.menu_requested.connect(lambda chats, place: ChatMenu(chats, self._listing, self).popup(place))
         self.list.left.connect(self.search.setFocus)
-        self.tags.dropped.connect(self._on_tag_drop)
+        self.tags.dropped.connect(lambda chats, tag: self.tag_marked.emit(chats, tag, True))  # noqa: FBT003 - a signal
         self.tags.menu_requested.connect(self._on_tag_menu_requested)
 
     def _empty_text(self, listing: SidebarContent) -> str:
@@ -392,14 +392,6 @@ class Sidebar(QFrame):
     @Slot()
     def _on_selection_changed(self) -> None:
         self.place.restore.setEnabled(bool(self.list.selected()))
-
-    @Slot(object, str)
-    def _on_tag_drop(self, chats: tuple[str, ...], tag: str) -> None:
-        self.tag_marked.emit(chats, tag, True)  # noqa: FBT003 - signals have no names for their values
-
-    @Slot(object, QPoint)
-    def _on_menu_requested(self, chats: tuple[Chat, ...], place: QPoint) -> None:
-        ChatMenu(chats, self._listing, self).popup(place)
 
     @Slot(str, QPoint)
     def _on_tag_menu_requested(self, name: str, place: QPoint) -> None:

@@ -151,7 +151,7 @@ class MessageFooter(QWidget):
         self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._details = self._button("details", self.tr("Show the details"))
         self._details.setText(self.tr("Details"))
-        self._details.clicked.connect(self._show_details)
+        self._details.clicked.connect(lambda: TextPopup(self._more, self).open_below(self._details))
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._buttons = beside(None, self._copy, self._edit, self._regenerate, self.more, spacing=TINY)
         self._figures = beside(None, self._stats, self._details, spacing=TINY, growing=self._stats)
@@ -218,11 +218,6 @@ class MessageFooter(QWidget):
 
     def _icons(self) -> list[QToolButton]:
         return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next, self._compare]
-
-    @Slot()
-    def _show_details(self) -> None:
-        """Show the statistics until a click elsewhere or Esc."""
-        TextPopup(self._more, self).open_below(self._details)
 
     def _button(self, name: str, label: str, action: MessageAction | None = None) -> QToolButton:
         button = FooterButton(name, self)

@@ -171,7 +171,7 @@ class CopiedLine(QWidget):
         row.setSpacing(SMALL)
         row.addWidget(self.field, 1)
         row.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
-        self._copy.clicked.connect(self._copy_text)
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))
 
     @property
     def text(self) -> str:
@@ -199,10 +199,6 @@ class CopiedLine(QWidget):
         self.field.setFont(font)
         if isinstance(self.field, QPlainTextEdit):
             self.field.setFixedHeight(self.field.fontMetrics().lineSpacing() * _LINES + 3 * SMALL)
-
-    @Slot()
-    def _copy_text(self) -> None:
-        QGuiApplication.clipboard().setText(self.text)
 
 
 class Heading(QLabel):

@@ -81,7 +81,7 @@ class AboutDialog(Dialog):
         self._copy = button(self.tr("Copy versions"), self)
         self._close = button(self.tr("Close"), self)
         self._lay_out()
-        self._copy.clicked.connect(self._copy_report)
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.report.toPlainText()))
         self._close.clicked.connect(self.close)
         self.list.currentRowChanged.connect(self._on_row_changed)
         self.list.addItems([" ".join((part.name, part.version)) for part in parts])
@@ -134,10 +134,6 @@ class AboutDialog(Dialog):
         reader.setAccessibleName(name)
         set_style_class(reader, "field")
         return reader
-
-    @Slot()
-    def _copy_report(self) -> None:
-        QGuiApplication.clipboard().setText(self.report.toPlainText())
 
     @Slot(int)
     def _on_row_changed(self, row: int) -> None:
@@ -263,11 +259,11 @@ class Dialogs(QObject):
         self._store, self._restart = store, restart
         for name, slot in (
             ("preferences", self._show_preferences),
-            ("logs", self._show_logs),
-            ("about", self._show_about),
+            ("logs", lambda: open_folder(paths.logs_folder())),
+            ("about", lambda: AboutDialog(version_report(), components(), window).open()),
             ("palette", self._show_palette),
-            ("manual", self._show_manual),
-            ("keys", self._show_keys),
+            ("manual", lambda: ManualDialog(window).open()),
+            ("keys", lambda: KeysDialog(window.actions_by_name, window).open()),
         ):
             window.actions_by_name[name].triggered.connect(slot)
 
@@ -310,24 +306,6 @@ class Dialogs(QObject):
         palette = CommandPalette(commands, self._store.titles(), self._window)
         palette.chat_chosen.connect(lambda chat: self._window.sidebar.list.chosen.emit(chat, None))
         palette.open()
-
-    @Slot()
-    def _show_about(self) -> None:
-        dialog = AboutDialog(version_report(), components(), self._window)
-        dialog.open()
-
-    @Slot()
-    def _show_manual(self) -> None:
-        ManualDialog(self._window).open()
-
-    @Slot()
-    def _show_keys(self) -> None:
-        KeysDialog(self._window.actions_by_name, self._window).open()
-
-    @Slot()
-    def _show_logs(self) -> None:
-        """Open the folder with the logs of window, engine and local server."""
-        open_folder(paths.logs_folder())
 
     def _folders(self) -> dict[str, Path]:
         return {

@@ -157,7 +157,8 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus through sidebar, page and panel. Qt also calls this when it hides the focused widget."""
-        return self._keeper.has_lost() or focus.step(self._columns(), forward=forward)
+        columns = (self.sidebar, self.pages, self.panel, self.models.work, *self.activity.values())
+        return self._keeper.has_lost() or focus.step(columns, forward=forward)
 
     @Slot()
     def quit(self) -> None:
@@ -235,10 +236,6 @@ class MainWindow(QMainWindow):
             if part:
                 commands[name].toggled.connect(part.setVisible)
                 commands[name].toggled.connect(button.setChecked)
-
-    def _columns(self) -> tuple[QWidget, ...]:
-        """Return the parts of the window in reading order."""
-        return self.sidebar, self.pages, self.panel, self.models.work, *self.activity.values()
 
     @Slot()
     def _on_work_dismissed(self) -> None:

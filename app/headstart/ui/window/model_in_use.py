@@ -92,7 +92,6 @@ class ModelInUse(QObject):
         else:
             notice.say(sentence, self.tr("Get a model"), self._show_models, cause=cause)
 
-    @Slot()
     def show_installed(self) -> None:
         """Show the installed models wherever models are listed."""
         self._models.choices.set_models(_listed(), remotes.configured())
