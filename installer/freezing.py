@@ -18,8 +18,6 @@ MODELS = "models"  # beside the program; `headstart.paths.bundled_models_folder`
 
 @dataclass(frozen=True)
 class Frozen:
-    """The frozen program."""
-
     folder: Path
     system: tuple[str, ...]  # files in INSIDE that were copied from the building system
 

@@ -21,8 +21,6 @@ class Target(StrEnum):
 
 @dataclass(frozen=True)
 class PackageOrder:
-    """A package to build."""
-
     target: Target
     model: str  # the beginning of an installed model's name, or a folder; empty: none
     output: Path

@@ -244,8 +244,6 @@ class DrafterChoice(StrEnum):
 
 
 class EngineKind(StrEnum):
-    """The engines."""
-
     AUTO = "auto"  # the one that suits the device and the draft
     HEADSTART = "headstart"
     GENAI = "genai"  # OpenVINO GenAI
@@ -269,8 +267,6 @@ class ArithmeticPrecision(StrEnum):
 
 
 class Effort(StrEnum):
-    """Effort of thinking."""
-
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"

@@ -187,12 +187,10 @@ class Settings:
 
     @property
     def sampling(self) -> SamplingParams:
-        """The sampling parameters."""
         return filled(SamplingParams, vars(self))
 
     @property
     def guessing(self) -> SpeculationParams:
-        """The speculation parameters."""
         return filled(SpeculationParams, vars(self))
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":

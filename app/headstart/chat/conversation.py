@@ -271,7 +271,6 @@ class Conversation:
         return self._with_replaced(replace(message, text=text, origins=tuple(origins), thinking=thinking))
 
     def finish(self, id_: int, outcome: AnswerOutcome) -> "Conversation":
-        """Set the result of an answer."""
         assert outcome.state is not State.STREAMING, "an end is not a state on the way"
         message = self.messages[id_]
         assert message.state is State.STREAMING, "the answer is finished"

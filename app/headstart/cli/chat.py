@@ -78,8 +78,6 @@ def _schema(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatFlags:
-    """The flags of `headstart chat`."""
-
     model: AnsweringFlags = group(AnsweringFlags)
     words: tuple[str, ...] = argument(
         "answer this and end; what is piped in goes before it; without a prompt, chat",
@@ -246,8 +244,6 @@ class _EngineLoader:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """The flags of `headstart run`."""
-
     name: str = argument(
         "a model of `headstart models`, or what can be exported: a recipe, a model of the hub, a folder, a .gguf file",
         metavar="MODEL",

@@ -69,8 +69,6 @@ class JsonFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class FiguresFlags:
-    """The file for the figures."""
-
     json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
 
 
@@ -224,7 +222,6 @@ class RequestSettings:
         return values_of(self.answer) | values_of(self.sampling) | values_of(self.speculation)
 
     def request(self, messages: tuple[Message, ...]) -> ConversationRequest:
-        """Return a request with these settings."""
         return ConversationRequest(
             messages,
             max_new_tokens=self.answer.max_new_tokens,

@@ -26,8 +26,6 @@ _YES, _ALWAYS, _EDIT = {"y", "yes"}, {"a", "always"}, {"e", "edit"}
 
 @dataclass
 class ChatTools:
-    """The tools of a chat."""
-
     may_ask: bool  # standard input is free for questions
     servers: ToolServers | None = None
     workspace: "Workspace | None" = None

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class TranscriptForm(StrEnum):
-    """The form of a transcript."""
-
     TEXT = "text"
     TIMES = "times"  # a line for each sentence, with its time
     SRT = "srt"

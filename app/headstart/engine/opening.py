@@ -58,8 +58,6 @@ CountTokens = Callable[[ConversationRequest | None, str], int]
 
 @dataclass(frozen=True)
 class LoadedEngine:
-    """A loaded engine and its abilities."""
-
     engine: Engine
     model_info: ModelInfo
     count: CountTokens  # the tokens of a request's prompt plus those of a plain text; from any thread

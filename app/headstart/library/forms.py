@@ -17,7 +17,6 @@ class OtherForm:
 
     @property
     def command(self) -> str:
-        """The command that creates this form."""
         name = self.name.removesuffix(FAST)
         return f"headstart run {name} --weights int4" if self.is_fast else f"headstart models add {name}"
 

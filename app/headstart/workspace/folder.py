@@ -35,8 +35,6 @@ class MissingError(WorkspaceError):
 
 
 class EntryKind(StrEnum):
-    """The kind of an entry of a folder."""
-
     FILE = "file"
     FOLDER = "folder"
     LINK = "link"

@@ -27,8 +27,6 @@ _PLAIN_INITS = (True, False, "eva", "gaussian", "orthogonal")  # that leave the 
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter to merge."""
-
     path: Path
     alpha: float
     is_rank_stabilized: bool  # `alpha` is divided by the root of the rank (rsLoRA), not by the rank

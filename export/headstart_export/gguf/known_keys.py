@@ -127,7 +127,6 @@ _OTHER_SAMPLERS = {"xtc_probability": 0, "mirostat": 0}
 
 
 def meaning(key: str, architecture: str) -> Meaning | None:
-    """Return the meaning of a key; None for an unknown one."""
     space, _, name = key.partition(".")
     model = {**MODEL, **KINDS.get(architecture, {})}
     table = {"general": GENERAL, "tokenizer": TOKENIZER, architecture: model}.get(space)

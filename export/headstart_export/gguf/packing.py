@@ -50,7 +50,6 @@ class Packing:
 
 
 def packing(tensor: Any, form: str) -> Packing:
-    """Return the packing of a tensor in a form."""
     width, kind = int(tensor.shape[0]), tensor.tensor_type.name
     row = int(tensor.n_bytes) * width // int(tensor.n_elements)  # bytes
     group = next((size for size in _INT4_GROUPS if width % size == 0), 0)

@@ -220,7 +220,6 @@ def _sentencepiece(of: Callable[..., Any]) -> Any:
 
 
 def pre_tokenizer(splitting: Splitting) -> Any:
-    """Return the pre-tokenizer of these patterns."""
     from tokenizers import Regex, pre_tokenizers
 
     splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in splitting.patterns]

@@ -100,7 +100,6 @@ Source = HubSource | PackageSource | LocalSource
 
 
 def is_gguf(source: Source) -> bool:
-    """Return True for a source that is a GGUF file."""
     if isinstance(source, LocalSource):
         return source.path.is_file()
     return source.content == "gguf" if isinstance(source, PackageSource) else source.file is not None
@@ -112,7 +111,6 @@ def needs_pytorch(source: Source) -> bool:
 
 
 def is_wheel(source: Source) -> bool:
-    """Return True for a source that is a wheel."""
     return isinstance(source, PackageSource) and source.content == "wheel"
 
 
@@ -177,7 +175,6 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def further_bytes(self) -> int:
-        """The bytes of the further packages."""
         return sum(source.bytes for source in self.further)
 
     def suited(self, weights: str) -> "ModelRecipe":
@@ -216,8 +213,6 @@ Recipe = ModelRecipe | PairRecipe
 
 
 class ModelOrder(Struct, frozen=True):
-    """One model to build."""
-
     recipe: ModelRecipe
     weights: str
     role: str
@@ -292,7 +287,6 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """Return the names of all recipes."""
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 

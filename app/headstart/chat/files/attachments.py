@@ -263,7 +263,6 @@ def _content(path: Path, largest: int) -> bytes:
 
 
 def _kind_of_archive(path: Path) -> DocumentKind | None:
-    """Return the kind of document that a ZIP archive is."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

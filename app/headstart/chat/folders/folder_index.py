@@ -133,8 +133,6 @@ IsWanted = Callable[[], bool]
 
 
 class FileReader(Protocol):
-    """A reader of the text of files."""
-
     def read(self, path: Path, start: int, is_wanted: IsWanted) -> Iterator[FileSection]:
         """Yield the text of a file from a place on. Raises AttachmentError, NoTextError and CancelledError."""
 
@@ -303,7 +301,6 @@ class FolderIndex:
         return True
 
     def state(self, folder: str) -> FolderState:
-        """Return the state of a folder in the index."""
         files = "SELECT count(*) FROM file WHERE folder = folder.rank AND state = ?"
         passages = "passage JOIN file ON file.rank = passage.file WHERE file.folder = folder.rank"
         query = (
@@ -400,7 +397,6 @@ class FolderIndex:
         return connection
 
     def _ranks(self, folders: Iterable[str]) -> str:
-        """Return the ranks of folders for a query."""
         return ", ".join(str(self._rank(folder)) for folder in folders) or "NULL"
 
     def _rank(self, folder: str) -> int:

@@ -69,8 +69,6 @@ class _Scores:
 
 @dataclass(frozen=True)
 class FileRow:
-    """A file in the index."""
-
     rank: int
     path: str
     folder: str

@@ -56,8 +56,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rescue:
-    """The result of a rescue."""
-
     path: Path  # the new file
     chats: int
     messages: int

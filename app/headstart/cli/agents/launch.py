@@ -225,8 +225,6 @@ CLIENTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchFlags:
-    """The flags of `headstart launch`."""
-
     agent: Agent = argument("the agent")
     words: tuple[str, ...] = argument("what the agent gets on its command line", (), metavar="[-- ARGUMENTS]")
     print: bool = flag(default=False, help="print the variables and the command, and start nothing", group="launch")

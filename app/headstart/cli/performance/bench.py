@@ -78,8 +78,6 @@ class RaceFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class ContestFlags(RaceFlags):
-    """The contestants of a race."""
-
     contestants: tuple[str, ...] = flag(
         USUAL,
         f"ways to decode, with commas between them: {WORDS} "

@@ -35,7 +35,6 @@ class Draft:
 
     @property
     def origins(self) -> list[Origin]:
-        """The origin of each token."""
         return [self.origin] * len(self.confidences) + [Origin.NGRAM] * len(self.copied)
 
     def beginning(self, count: int) -> "Draft":

@@ -40,8 +40,6 @@ KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled model."""
-
     model: Any
     tickets: Tickets  # of its passes
     states: States  # of layers that keep more of a text than keys and values

@@ -145,8 +145,6 @@ def _match_bucket(length: int) -> int:
 
 
 class Acceptance:
-    """The acceptance of all drafters."""
-
     def __init__(self) -> None:
         self.models = defaultdict[str, DraftCalibration](DraftCalibration)  # by drafter
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter

@@ -79,7 +79,6 @@ class Pace:
         self._tokens, self._ms = 0.0, 0.0
 
     def add(self, tokens: int, ms: float) -> None:
-        """Add a round."""
         self._tokens = _PACE_MEMORY * self._tokens + tokens
         self._ms = _PACE_MEMORY * self._ms + ms
 

@@ -114,7 +114,6 @@ class Watchdog:
             self._orders.append(order)
 
     def note_report(self, report: Report) -> None:
-        """Note a report that came."""
         if isinstance(report, _SIDE_REPORTS) or (
             isinstance(report, Failed) and report.order and report.order not in _WORK_ORDERS
         ):

@@ -52,7 +52,6 @@ class ChatController(QObject):
 
     @Slot(object)
     def open(self, session: ChatSession) -> None:
-        """Show another chat."""
         if session is self._session:
             self._page.composer.setFocus()
             return

@@ -152,7 +152,6 @@ class Comparison(QWidget):
             column.transcript.apply_theme(theme, font)
 
     def set_origins_visible(self, visible: bool) -> None:
-        """Show or hide the origins of the text."""
         for column in self.columns:
             column.transcript.set_origins_visible(visible)
 

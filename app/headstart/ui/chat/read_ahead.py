@@ -47,7 +47,6 @@ class ReadAheadController(QObject):
         self._pause.start()
 
     def close(self) -> None:
-        """Stop reading ahead."""
         self._pause.stop()
         self._composer.changed.disconnect(self._on_composer_changed)
 

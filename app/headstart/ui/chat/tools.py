@@ -222,7 +222,6 @@ class ServerDialog(Dialog):
     test_requested = Signal(object)  # Server
 
     def __init__(self, name: str, entry: Mapping[str, Any], other_names: Collection[str], parent: QWidget) -> None:
-        """`other_names` are the names of the other servers."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Tool server") if name else self.tr("New tool server"))

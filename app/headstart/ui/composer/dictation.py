@@ -51,7 +51,6 @@ class DictationWidget(QWidget):
         self.show_listening(is_on=False)
 
     def show_listening(self, *, is_on: bool) -> None:
-        """Show whether the microphone is on."""
         self.is_listening = is_on
         self.button.setChecked(is_on)
         self._name(self.tr("Stop dictating") if is_on else self.tr("Dictate: click, or hold while you speak (Ctrl+D)"))

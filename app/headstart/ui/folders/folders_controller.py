@@ -113,7 +113,6 @@ class FoldersController(QObject):
         self._timer.start()
 
     def state(self, folder: str) -> FolderState:
-        """Return what is known of a folder."""
         return self._states.get(folder, FolderState(folder, problem=UNREAD))
 
     @Slot()

@@ -97,8 +97,6 @@ def chapters() -> list[tuple[str, str]]:
 
 
 class ManualDialog(Dialog):
-    """The manual, on one page."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -80,7 +80,6 @@ class PassphraseForm(QWidget):
         self._buttons.insertWidget(1, button)
 
     def clear(self) -> None:
-        """Clear all fields."""
         for field in self.fields:
             field.clear()
         self.shown.setChecked(False)

@@ -115,7 +115,6 @@ class ModelLoader(QObject):
 
     @property
     def is_ready(self) -> bool:
-        """True if a model is loaded."""
         return self.link.model_info is not None
 
     @property

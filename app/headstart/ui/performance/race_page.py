@@ -352,7 +352,6 @@ class RacePage(JobPage):
             self._fit()
 
     def show_replay(self, *, possible: bool) -> None:
-        """Show or hide the button for the replay."""
         self.replay.setVisible(possible)
 
     def show_result(self, result: RaceResult | None, setting: str = "") -> None:

@@ -136,7 +136,6 @@ class PresetButton(QToolButton):
         self._show_name()
 
     def show_prompt(self, system_prompt: str) -> None:
-        """Set the current system prompt."""
         self._prompt = system_prompt
         self._show_name()
 

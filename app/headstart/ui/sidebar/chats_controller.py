@@ -141,8 +141,6 @@ _PAGE_SIZE = 400  # chats; ten times as many as a screen shows, listed in a few 
 
 
 class ChatPlace(StrEnum):
-    """A place of chats."""
-
     LIST = "list"
     ARCHIVE = "archive"
     BIN = "bin"

@@ -143,7 +143,6 @@ class TextView(QTextBrowser):
         self.writer.restyle(Formats(theme, font))
 
     def set_origins(self, origins: Origins | None, visible: bool) -> None:
-        """Show or hide the origins of the text."""
         self._origins = origins
         self._origins_visible = visible and origins is not None
         self._highlighter.set_origins(self._origin_ranges if self._origins_visible else None)

@@ -222,7 +222,6 @@ class ActivityLine(QFrame):
     page_requested = Signal()
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
-        """`title` is the title of the page."""
         super().__init__(parent)
         set_style_class(self, "bar")
         self._title = title

@@ -213,7 +213,6 @@ _MENU_CONTRAST = Template("QMenu::item:selected { border-color: $text; }")
 
 
 def menu_sheet(theme: Theme, font: QFont) -> str:
-    """Return the style sheet of menus."""
     return _rules(_MENU, _MENU_CONTRAST, theme, font)
 
 

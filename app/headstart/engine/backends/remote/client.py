@@ -31,8 +31,6 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")  # never reached through a proxy
 
 
 class Client:
-    """A client of one server."""
-
     def __init__(self, remote: Remote, key: str | None, delays: tuple[float, ...], pause: float) -> None:
         """`delays` and `pause` are in seconds. Raises SettingsError for a certificate that cannot be used."""
         self._remote, self._delays, self._pause = remote, delays, pause
