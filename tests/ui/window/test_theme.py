@@ -180,7 +180,7 @@ def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
 @pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT, ThemeChoice.CONTRAST])
 def test_theme_is_set_by_palette_alone(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
     theme.apply(qapp, ThemeChoice.LIGHT)
-    button, lane, dialog = QToolButton(), RaceLane("Plain"), Dialog()
+    button, lane, dialog = QToolButton(), RaceLane("Plain"), Dialog("")
     for widget in (button, lane, dialog):
         qtbot.addWidget(widget)
     button.setIcon(icon("close", QPalette.ColorRole.Link))

@@ -222,9 +222,7 @@ class ServerDialog(Dialog):
     test_requested = Signal(object)  # Server
 
     def __init__(self, name: str, entry: Mapping[str, Any], other_names: Collection[str], parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Tool server") if name else self.tr("New tool server"))
+        super().__init__(self.tr("Tool server") if name else self.tr("New tool server"), parent)
         self._entry, self._other_names = entry, frozenset(other_names)
         self.name = QLineEdit(name, self)
         self.command = QLineEdit(str(entry.get("command", "")), self)
@@ -322,9 +320,7 @@ class ToolsDialog(Dialog):
     """Dialog with the switch for tools, the servers, and their tools with what these may do."""
 
     def __init__(self, tools: ToolsController, settings: CurrentSettings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Tools"))
+        super().__init__(self.tr("Tools"), parent)
         self._tools = tools
         self._entries: dict[str, Any] = {}
         self.switch = QCheckBox(self.tr("Models may use tools"), self)

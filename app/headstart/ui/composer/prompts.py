@@ -244,9 +244,7 @@ class PromptDialog(Dialog):
 
     def __init__(self, prompts: Mapping[str, str], selection: str, parent: QWidget | None = None) -> None:
         """`selection` is the text for "New from selection", or empty."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Prompts"))
+        super().__init__(self.tr("Prompts"), parent)
         self._selection = selection
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Prompts"))

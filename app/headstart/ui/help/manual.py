@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QAction, QFont, QKeySequence
 from PySide6.QtWidgets import QHeaderView, QTextBrowser, QTreeWidget, QTreeWidgetItem, QWidget
 
@@ -98,9 +98,7 @@ def chapters() -> list[tuple[str, str]]:
 
 class ManualDialog(Dialog):
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Manual"))
+        super().__init__(self.tr("Manual"), parent)
         self.text = QTextBrowser(self)
         self.text.setAccessibleName(self.windowTitle())
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
@@ -122,9 +120,7 @@ class KeysDialog(Dialog):
     """The keys of all commands, by menu."""
 
     def __init__(self, commands: dict[str, QAction], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Keys"))
+        super().__init__(self.tr("Keys"), parent)
         self.list = QTreeWidget(self)
         self.list.setAccessibleName(self.windowTitle())
         self.list.setColumnCount(2)

@@ -159,11 +159,10 @@ class EncryptionWork(Dialog):
 
     def __init__(self, order: EncryptionOrder, folder: Path, key: Key | None) -> None:
         """`key` opens the history as it is now."""
-        super().__init__()
+        super().__init__("Headstart")
         self.key, self.sentence, self.has_failed = key, "", False
         self._order = order
         self.bar = BusyBar(self._title(), self)
-        self.setWindowTitle("Headstart")
         self._task = BackgroundTask(lambda _: order.run(folder), self)
         self._lay_out()
         self._task.start(self._on_done, self._on_failed)

@@ -40,8 +40,7 @@ class PassphraseDialog(Dialog):
 
     def __init__(self, unlock: Callable[[str], Key]) -> None:
         """`unlock` runs on another thread: it takes seconds, on purpose."""
-        super().__init__()
-        self.setWindowTitle("Headstart")
+        super().__init__("Headstart")
         self.key: Key | None = None
         self._unlock = unlock
         self._task: BackgroundTask | None = None

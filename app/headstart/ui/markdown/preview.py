@@ -99,9 +99,7 @@ class PreviewDialog(Dialog):
     """Dialog with a page or a picture, which can reach neither the network nor the disk."""
 
     def __init__(self, kind: Preview, text: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Preview"))
+        super().__init__(self.tr("Preview"), parent)
         self.view = self._page(text) if kind is Preview.HTML else self._picture(text)
         self.view.setAccessibleName(self.windowTitle())
         close = button(self.tr("Close"), self)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QSize, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QFrame,
@@ -36,9 +36,7 @@ class PreferencesDialog(Dialog):
 
     def __init__(self, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
         """`folders` are named by their titles."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Preferences"))
+        super().__init__(self.tr("Preferences"), parent)
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)

@@ -43,8 +43,7 @@ class ProjectDialog(Dialog):
         self, project: Project, models: Models, folders: FoldersController, parent: QWidget | None = None
     ) -> None:
         """Edit a project; one without a name is new."""
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Project") if project.name else self.tr("New project"))
+        super().__init__(self.tr("Project") if project.name else self.tr("New project"), parent)
         self._project = project
         self.name = QLineEdit(project.name, self)
         self.name.setMaxLength(LONGEST_NAME)
@@ -228,7 +227,6 @@ class ProjectsController(QObject):
 
         dialog.saved.connect(save)
         dialog.model_requested.connect(self.model_requested)
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _save(self, name: str, changed: Project, chats: tuple[str, ...]) -> dict[str, str]:

@@ -333,11 +333,17 @@ class Dialog(QDialog):
     first.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setWindowTitle(title)
         style_dialog(self)
         # The window's own shortcut is inactive while the dialog is open.
         QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)
+
+    def open(self) -> None:
+        """Open the dialog, which is deleted when it closes."""
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().open()
 
     def set_size(self, size: QSize) -> None:
         """Resize to a size in pixels at the usual size of text, as far as the screen has room."""

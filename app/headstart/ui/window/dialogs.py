@@ -68,9 +68,7 @@ class AboutDialog(Dialog):
     """The versions and licences of Headstart and its components."""
 
     def __init__(self, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("About Headstart"))
+        super().__init__(self.tr("About Headstart"), parent)
         self._parts = parts
         self.report = self._reader(report, self.tr("Versions"))
         self.report.setFont(mono_font())
@@ -154,9 +152,7 @@ class CommandPalette(Dialog):
     chat_chosen = Signal(str)
 
     def __init__(self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Command palette"))
+        super().__init__(self.tr("Command palette"), parent)
         self._commands = [action for action in commands if action.isEnabled() and _is_for_palette(action)]
         self._chats = list(chats)
         self.field = QLineEdit(self)

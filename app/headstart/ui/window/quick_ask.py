@@ -32,13 +32,12 @@ class QuickAsk(Dialog):
     chat_requested = Signal(str)  # the id of its chat
 
     def __init__(self, chats: ChatsController, appearance: Appearance) -> None:
-        super().__init__()
+        super().__init__(self.tr("Quick Ask"))
         self._chats = chats
         self._session: ChatSession | None = None  # while its answer is being written
         self._chat_id = ""
         self._source = MessageSource(_NOTHING)
         self._is_at_end = True
-        self.setWindowTitle(self.tr("Quick Ask"))
         self.setWindowFlag(Qt.WindowType.WindowStaysOnTopHint)
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Ask a question"))

@@ -28,9 +28,7 @@ class FolderDialog(Dialog):
     undo_requested = Signal()
 
     def __init__(self, folder: ChatFolder, project: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Working folder"))
+        super().__init__(self.tr("Working folder"), parent)
         self._folder, self._project = folder, project
         about = self.tr(
             "The model may read and change the files of one folder, and run commands there. You are asked before each "
