@@ -50,6 +50,14 @@ def started(files: Callable[[], PartFiles]) -> tuple[RememberingToy, PrefixCache
     return runner, PrefixCache(runner, ROOM, files(), PART)
 
 
+def stored(files: Callable[[], PartFiles], tokens: list[int]) -> tuple[RememberingToy, PrefixCache]:
+    """Return a runner and its cache, which has stored what was read of these tokens."""
+    runner, cache = started(files)
+    read(runner, cache, tokens, CHAT)
+    store_all(cache)
+    return runner, cache
+
+
 def room_for(parts: int, size: int) -> int:
     """Return a share of the disk that holds so many parts; a sixteenth of it is left free."""
     return parts * size * 16 // 15 + 1
@@ -165,18 +173,14 @@ def test_conversation_is_known_after_a_restart(files: Callable[[], PartFiles], t
 
 
 def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFiles]) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1, 2, 3, 4, 5, 0], CHAT)
-    store_all(cache)
+    stored(files, [1, 2, 3, 4, 5, 0])
     restarted = PrefixCache(RememberingToy(), ROOM, files(), PART)
     assert restarted.known([1, 2, 3, 4, 5, 0, 1]) == 0
     assert restarted.known([1, 2, 3, 4, 5, 0, 1], CHAT) == 6
 
 
 def test_parts_of_another_length_are_not_taken_for_tokens_elsewhere(files: Callable[[], PartFiles]) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 9, CHAT)
-    store_all(cache)
+    stored(files, [1] * 9)
     for length in (PART // 2, 2 * PART):
         again = RememberingToy()
         assert read(again, PrefixCache(again, ROOM, files(), length), [1] * 9, CHAT) == 0
@@ -196,9 +200,7 @@ def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[
 @pytest.mark.parametrize("fault", ["flipped", "cut", "empty", "another's", "gone"])
 def test_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: Path, fault: str) -> None:
     prompt = list(range(6)) * 2
-    runner, cache = started(files)
-    read(runner, cache, prompt, CHAT)
-    store_all(cache)
+    stored(files, prompt)
     for path in tmp_path.rglob("*.part"):
         whole = bytearray(path.read_bytes())
         if fault == "flipped":
@@ -224,9 +226,7 @@ def test_file_that_goes_while_the_model_is_loaded_is_read_again(
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = list(range(6)) * 2
-    runner, cache = started(files)
-    read(runner, cache, prompt, CHAT)
-    store_all(cache)
+    stored(files, prompt)
     again, cache = started(files)
     for path in tmp_path.rglob("*.part"):
         if _tokens(path) == prompt[4:8]:
@@ -239,9 +239,7 @@ def test_part_that_another_process_deletes_is_read_again_and_not_complained_of(
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
-    runner, cache = started(files)
-    read(runner, cache, prompt, CHAT)
-    store_all(cache)
+    stored(files, prompt)
     again, cache = started(files)
     read(again, cache, [2], CHAT)  # now it knows what is there
     next(path for path in tmp_path.rglob("*.part") if _tokens(path) == prompt[4:8]).unlink()
@@ -252,9 +250,7 @@ def test_part_that_another_process_deletes_is_read_again_and_not_complained_of(
 def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 9, CHAT)
-    store_all(cache)
+    stored(files, [1] * 9)
     other = PartFiles(tmp_path / "prompts", identity_of(["model", "bf16"]))
     foreign = next((tmp_path / "prompts").iterdir())
     foreign.rename(foreign.with_name(other.identity))
@@ -266,9 +262,7 @@ def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
 
 
 def test_oldest_parts_are_deleted_if_the_disk_share_is_full(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 4, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, [1] * 4)
     (only,) = tmp_path.rglob("*.part")
     os.utime(only, (1, 1))
     small = Keep("small", room_for(2, only.stat().st_size))
@@ -309,9 +303,7 @@ def test_full_disk_is_reported_once_and_ends_no_answer(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(PartFiles, "write", full)
-    runner, cache = started(files)
-    read(runner, cache, [1] * 9, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, [1] * 9)
     read(runner, cache, [2] * 9, CHAT)
     assert not cache.store_one()
     assert caplog.text.count("No space left on device") == 1
@@ -504,9 +496,7 @@ def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFil
 
 
 def test_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 4, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, [1] * 4)
     (only,) = tmp_path.rglob("*.part")
     later = time.time() + 10 * 365 * 24 * 3600
     os.utime(only, (later, later))
@@ -528,9 +518,7 @@ def test_beginning_that_another_program_had_read_first_is_kept_too(files: Callab
 def test_one_who_goes_on_with_a_text_takes_nothing_from_its_chat(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 6, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, [1] * 6)
     read(runner, cache, [1] * 7, None)
     read(runner, cache, [2], None)
     store_all(cache)
@@ -553,9 +541,7 @@ def test_full_disk_leaves_what_is_there_to_be_used(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    runner, cache = started(files)
-    read(runner, cache, [1] * 9, CHAT)
-    store_all(cache)
+    stored(files, [1] * 9)
     again, cache = started(files)
     read(again, cache, [2] * 9, CHAT)
     monkeypatch.setattr(os, "replace", full)
@@ -589,9 +575,7 @@ def test_chat_that_is_deleted_while_it_is_written_stops_nothing(
 def test_what_is_in_the_way_or_goes_meanwhile_fails_no_answer(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 9, CHAT)
-    store_all(cache)
+    stored(files, [1] * 9)
     folder = next(tmp_path.rglob("*.part")).parent
     for name in ("a.new", "a.part"):
         (folder / name).mkdir()

@@ -116,21 +116,13 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
     subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.parametrize("small_disk", [200, 1600, 2600], indirect=True)
-def test_full_disk_is_a_sentence(offline: Offline, tiny_source: Path, small_disk: Path) -> None:
-    arguments = [str(tiny_source), "--output", str(small_disk / "model")]
-    (outcome,) = offline.export(arguments, stage="does not ask for room")
-    assert outcome.code == 1, outcome.err
-    last = outcome.err.splitlines()[-1]
-    assert str(small_disk) in last
-    assert list(small_disk.iterdir()) == []
-
-
-@pytest.mark.parametrize("small_disk", [100], indirect=True)
-def test_full_disk_is_a_sentence_while_a_gguf_file_is_imported(
-    offline: Offline, tiny_gguf_file: Path, small_disk: Path
+@pytest.mark.parametrize(
+    ("small_disk", "is_file"), [(200, False), (1600, False), (2600, False), (100, True)], indirect=["small_disk"]
+)
+def test_full_disk_is_a_sentence(
+    offline: Offline, tiny_source: Path, tiny_gguf_file: Path, small_disk: Path, *, is_file: bool
 ) -> None:
-    arguments = [str(tiny_gguf_file), "--output", str(small_disk / "model")]
+    arguments = [str(tiny_gguf_file if is_file else tiny_source), "--output", str(small_disk / "model")]
     (outcome,) = offline.export(arguments, stage="does not ask for room")
     assert outcome.code == 1, outcome.err
     last = outcome.err.splitlines()[-1]

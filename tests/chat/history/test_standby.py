@@ -10,8 +10,11 @@ import pytest
 from headstart.chat import standby
 from headstart.chat.conversation import Attachment, Conversation, Edit
 from headstart.chat.history import encryption
+from headstart.chat.history.database import Key
 from headstart.chat.history.store import UNSENT, Store, open_store
 from headstart.errors import StandbyError, UnwritableHistoryError
+
+pytestmark = pytest.mark.usefixtures("places")
 
 
 @pytest.fixture
@@ -40,6 +43,20 @@ def add(store: Store, title: str) -> str:
     return chat.id
 
 
+def open_copy(folder: Path, key: Key | None = None) -> Store:
+    copy = standby.open_copy(folder, key)
+    assert copy
+    return copy
+
+
+def copy_with(folder: Path, title: str, key: Key | None = None) -> Store:
+    """Add a chat to the copy of a history. Return the copy, which is closed."""
+    copy = open_copy(folder, key)
+    add(copy, title)
+    copy.close()
+    return copy
+
+
 def titles(store: Store) -> set[str]:
     return {chat.title for chat in store.chats()}
 
@@ -54,10 +71,8 @@ def brought_back(folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.usefixtures("places")
 def test_copy_goes_back_whole(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
+    copy = open_copy(folder)
     (before,) = copy.chats()
     add(copy, "meanwhile")
     copy.rename(before.id, "renamed")
@@ -65,32 +80,22 @@ def test_copy_goes_back_whole(folder: Path) -> None:
     assert brought_back(folder) == {"renamed", "meanwhile"}
 
 
-@pytest.mark.usefixtures("places")
 def test_copy_is_found_again_by_the_next_start(folder: Path) -> None:
     for title in ("meanwhile", "later"):
-        copy = standby.open_copy(folder, None)
-        assert copy
-        add(copy, title)
-        copy.close()
+        copy_with(folder, title)
     assert brought_back(folder) == {"before", "meanwhile", "later"}
 
 
-@pytest.mark.usefixtures("places")
 def test_history_that_has_changed_keeps_its_changes(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
-    add(copy, "meanwhile")
-    copy.close()
+    copy_with(folder, "meanwhile")
     store = open_store(folder)
     add(store, "elsewhere")
     store.close()
     assert brought_back(folder) == {"before", "meanwhile", "elsewhere"}
 
 
-@pytest.mark.usefixtures("places")
 def test_drafts_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
+    copy = open_copy(folder)
     (before,) = copy.chats()
     copy.save_draft(before.id, "typed")
     copy.remember(UNSENT, "typed, too")
@@ -104,10 +109,8 @@ def test_drafts_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> No
     store.close()
 
 
-@pytest.mark.usefixtures("places")
 def test_edits_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
+    copy = open_copy(folder)
     (before,) = copy.chats()
     edits = {1: Edit("other words", (Attachment("a.md", "A"),)), 2: Edit("other answer", is_open=False)}
     asked = copy.conversation(before.id)
@@ -126,10 +129,8 @@ def test_edits_of_a_copy_go_into_a_history_that_has_changed(folder: Path) -> Non
     store.close()
 
 
-@pytest.mark.usefixtures("places")
 def test_draft_of_a_copy_is_no_newer_than_its_chat(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
+    copy = open_copy(folder)
     (before,) = copy.chats()
     copy.save_draft(before.id, "typed, then sent")
     copy.save_edits(before.id, {}, {1: Edit("other words")})
@@ -144,22 +145,15 @@ def test_draft_of_a_copy_is_no_newer_than_its_chat(folder: Path) -> None:
     store.close()
 
 
-@pytest.mark.usefixtures("places")
 def test_copy_without_its_origin_adds_what_is_new(folder: Path) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
-    add(copy, "meanwhile")
-    copy.close()
+    copy = copy_with(folder, "meanwhile")
     (copy.path.parent / "origin").unlink()  # the program ended before it was written
     assert brought_back(folder) == {"before", "meanwhile"}
 
 
 @pytest.mark.parametrize("start", [0, 4096])  # of the damage: the file's head, a page of it
-def test_copy_that_cannot_be_read_leaves_the_history_as_it_is(folder: Path, places: list[Path], start: int) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
-    add(copy, "meanwhile")
-    copy.close()
+def test_copy_that_cannot_be_read_leaves_the_history_as_it_is(folder: Path, start: int) -> None:
+    copy = copy_with(folder, "meanwhile")
     content = copy.path.read_bytes()
     copy.path.write_bytes(content[:start] + b"?" * (len(content) - start))
     store = open_store(folder)
@@ -169,16 +163,11 @@ def test_copy_that_cannot_be_read_leaves_the_history_as_it_is(folder: Path, plac
     store.close()
     assert copy.path.is_file()
     shutil.rmtree(copy.path.parent)
-    assert places
 
 
-@pytest.mark.usefixtures("places")
 def test_encrypted_copy_goes_back(folder: Path) -> None:
     key = encryption.encrypt(folder, "correct horse battery")
-    copy = standby.open_copy(folder, key)
-    assert copy
-    add(copy, "meanwhile")
-    copy.close()
+    copy = copy_with(folder, "meanwhile", key)
     assert not copy.path.read_bytes().startswith(b"SQLite format 3")
     store = open_store(folder, key)
     assert standby.bring_back(store)
@@ -186,17 +175,13 @@ def test_encrypted_copy_goes_back(folder: Path) -> None:
     store.close()
 
 
-@pytest.mark.usefixtures("places")
 def test_missing_folder_that_cannot_be_made_has_a_copy(tmp_path: Path) -> None:
     folder = tmp_path / "disk" / "history"
     folder.parent.write_bytes(b"a file in its place")
     with pytest.raises(UnwritableHistoryError):
         open_store(folder)
     assert not standby.can_write(folder)
-    copy = standby.open_copy(folder, None)
-    assert copy
-    add(copy, "meanwhile")
-    copy.close()
+    copy_with(folder, "meanwhile")
     folder.parent.unlink()
     assert standby.can_write(folder)
     assert brought_back(folder) == {"meanwhile"}
@@ -209,9 +194,8 @@ def test_no_copy_is_made_without_a_place(folder: Path, places: list[Path]) -> No
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
-def test_copy_of_somebody_else_is_left_alone(folder: Path, places: list[Path]) -> None:
-    copy = standby.open_copy(folder, None)
-    assert copy
+def test_copy_of_somebody_else_is_left_alone(folder: Path) -> None:
+    copy = open_copy(folder)
     place = copy.path.parent
     copy.close()
     place.chmod(0o755)
@@ -220,4 +204,3 @@ def test_copy_of_somebody_else_is_left_alone(folder: Path, places: list[Path]) -
     place.chmod(0o700)
     assert standby.bring_back(store)
     store.close()
-    assert places

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -84,21 +85,19 @@ def guess(target: Noting, draft: Noting, sequence: int, count: int, late: float 
     target.run(Tokens(sequence, 1 + count), None)
 
 
-def test_sequences_draft_together_and_are_checked_together(target: Noting, draft: Noting) -> None:
-    at_once(target, partial(guess, target, draft, 0, 2, LATE), partial(guess, target, draft, 1, 2))
-    assert draft.passes == [[0, 1], [0, 1]]
-    assert target.passes == [[0, 1], [0, 1]]
-
-
-def test_target_waits_for_the_sequence_that_drafts_longest(target: Noting, draft: Noting) -> None:
-    at_once(target, partial(guess, target, draft, 0, 3), partial(guess, target, draft, 1, 1))
-    assert draft.passes == [[0, 1], [0], [0]]
-    assert target.passes == [[0, 1], [0, 1]]
-
-
-def test_draft_does_not_wait_for_a_sequence_that_drafts_nothing(target: Noting, draft: Noting) -> None:
-    at_once(target, partial(guess, target, draft, 0, 1), partial(guess, target, draft, 1, 0, LATE))
-    assert draft.passes == [[0]]
+@pytest.mark.parametrize(
+    ("first", "second", "drafted"),
+    [
+        pytest.param((2, LATE), (2,), [[0, 1], [0, 1]], id="both draft together"),
+        pytest.param((3,), (1,), [[0, 1], [0], [0]], id="one drafts longer"),
+        pytest.param((1,), (0, LATE), [[0]], id="one drafts nothing"),
+    ],
+)
+def test_target_waits_for_all_that_draft(
+    target: Noting, draft: Noting, first: tuple[Any, ...], second: tuple[Any, ...], drafted: list[list[int]]
+) -> None:
+    at_once(target, partial(guess, target, draft, 0, *first), partial(guess, target, draft, 1, *second))
+    assert draft.passes == drafted
     assert target.passes == [[0, 1], [0, 1]]
 
 

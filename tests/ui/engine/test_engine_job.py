@@ -11,7 +11,7 @@ from headstart.ui.engine_request import installed_model
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program
 from tests.stand_ins.model_folders import write_model
-from tests.ui.person import WAIT, ask, begin, texts
+from tests.ui.person import WAIT, ask, texts
 
 Open = Callable[..., Program]
 JOBS = {"race": "A race is running", "bench": "A benchmark is running", "tune": "A tuning is running"}
@@ -42,9 +42,10 @@ def begin_long(qtbot: QtBot, app: Program, name: str) -> JobPage:
 
 
 @each_job
-def test_job_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, name: str) -> None:
+@pytest.mark.parametrize("question", ["toy: words 60", "toy: refuse"], ids=["written", "failed"])
+def test_job_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, name: str, question: str) -> None:
     app = open_program(pace=0.02)
-    begin(qtbot, app, "toy: words 60")
+    assert app.chat_controller.session.ask(question)
     page = show(app, name)
     assert not page.start.isEnabled()
     assert "still being written" in page.sentence
@@ -90,16 +91,6 @@ def test_stopped_engine_ends_the_job_with_a_sentence(qtbot: QtBot, open_program:
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
     assert re.search("unexpectedly|memory ran out", page.notice.text)
     assert page.start.isVisible()
-
-
-@each_job
-def test_job_can_start_after_an_answer_that_failed(qtbot: QtBot, open_program: Open, name: str) -> None:
-    app = open_program()
-    assert app.chat_controller.session.ask("toy: refuse")
-    page = show(app, name)
-    assert "still being written" in page.sentence
-    qtbot.waitUntil(page.start.isEnabled, timeout=WAIT)
-    assert not page.sentence
 
 
 @each_job

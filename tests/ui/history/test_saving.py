@@ -60,28 +60,12 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
     assert (app.window.chat.notice.text, app.window.chat.unsaved.text) == ("Everything is saved again.", "")
 
 
-def test_draft_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
+@pytest.mark.parametrize("is_edit", [False, True], ids=["draft", "edit"])
+def test_text_typed_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program, *, is_edit: bool) -> None:
     ask(qtbot, app, "first question")
     chat, composer = app.chat_controller.session.chat.id, app.window.chat.composer
-    with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
-        _fill_disk(app.store, full=True)
-        composer.set_text("typed on a full disk " * 5_000)
-    draft = composer.text()
-    app.window.sidebar.new_requested.emit()
-    app.window.sidebar.list.chosen.emit(chat, None)
-    assert composer.text() == draft
-    _fill_disk(app.store, full=False)
-    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
-        app.chat_controller.session._retry.timeout.emit()
-    saved = app.store.chat(chat)
-    assert saved
-    assert saved.draft == draft
-
-
-def test_edit_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "first question")
-    chat, composer = app.chat_controller.session.chat.id, app.window.chat.composer
-    app.chat_controller.edit_last()
+    if is_edit:
+        app.chat_controller.edit_last()
     with qtbot.waitSignal(app.chats.events.error_occurred, timeout=WAIT):
         _fill_disk(app.store, full=True)
         composer.set_text("typed on a full disk " * 5_000)
@@ -93,7 +77,10 @@ def test_edit_on_a_full_disk_is_saved_later(qtbot: QtBot, app: Program) -> None:
     _fill_disk(app.store, full=False)
     with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
         app.chat_controller.session._retry.timeout.emit()
-    assert app.store.edits(chat) == {1: Edit(words)}
+    saved = app.store.chat(chat)
+    assert saved
+    expected: tuple[str, dict[int, Edit]] = ("", {1: Edit(words)}) if is_edit else (words, {})
+    assert (saved.draft, app.store.edits(chat)) == expected
 
 
 def test_edit_on_a_read_only_disk_is_in_the_copy(

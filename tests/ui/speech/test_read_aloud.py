@@ -1,6 +1,7 @@
 """Stories of answers that are read aloud by a speech service that makes no sound."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -199,19 +200,14 @@ def test_service_without_a_voice_is_said(qtbot: QtBot, app: Program, address: Pa
     service.close()
 
 
-def test_service_that_dies_ends_the_reading(qtbot: QtBot, app: Program, service: SpeechService) -> None:
+@pytest.mark.parametrize("ends", [SpeechService.close, partial(SpeechService.finish, event="703")])
+def test_service_that_dies_or_is_silenced_by_somebody_else_ends_the_reading(
+    qtbot: QtBot, app: Program, service: SpeechService, ends: Callable[[SpeechService], None]
+) -> None:
     ask(qtbot, app, TEXT)
     toggle(app)
     qtbot.waitUntil(lambda: service.is_speaking, timeout=WAIT)
-    service.close()
-    qtbot.waitUntil(lambda: not app.read_aloud.is_reading, timeout=WAIT)
-
-
-def test_silence_by_somebody_else_ends_the_reading(qtbot: QtBot, app: Program, service: SpeechService) -> None:
-    ask(qtbot, app, TEXT)
-    toggle(app)
-    qtbot.waitUntil(lambda: service.is_speaking, timeout=WAIT)
-    service.finish("703")
+    ends(service)
     qtbot.waitUntil(lambda: not app.read_aloud.is_reading, timeout=WAIT)
 
 
