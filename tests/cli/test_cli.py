@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def root(headstart_home: Path) -> Path:
     """A library with one model, `smol`."""
     write_model(headstart_home / "models" / "smol")
@@ -69,7 +69,6 @@ def test_completion_script_is_printed(shell: str, capsys: Captured) -> None:
     assert "_HEADSTART_COMPLETE" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     ("typed", "wanted"),
     [
@@ -95,7 +94,6 @@ def test_module_runs_the_command() -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"headstart {__version__}\n"
 
 
-@pytest.mark.usefixtures("root")
 def test_stdout_has_only_the_answer(load: RecordingLoad, capsys: Captured) -> None:
     assert main(["chat", "--prompt", "Hi", "--system", "Be brief.", "--stop", "END"], load) == 0
     assert capsys.readouterr() == (f"{FOX}\n", "")
@@ -115,13 +113,11 @@ def test_model_is_loaded_with_the_flags(root: Path, load: RecordingLoad) -> None
     assert load.options == [LoadOptions(root / "smol", root / "tiny", "GPU.1", 2048)]
 
 
-@pytest.mark.usefixtures("root")
 def test_auto_values_are_accepted(load: RecordingLoad) -> None:
     assert main(["chat", "--context", "auto", "--num-assistant-tokens", "auto", "--prompt", "Hi"], load) == 0
     assert load.options[0].context is None
 
 
-@pytest.mark.usefixtures("root")
 def test_prompt_hyphen_is_standard_input(
     load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
@@ -135,7 +131,6 @@ def test_prompt_hyphen_is_standard_input(
     assert "loaded in " in shown.err
 
 
-@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     ("piped", "prompt"), [("", "What is this?"), ("a = 1\n\nb = 2\n", "a = 1\n\nb = 2\n\nWhat is this?")]
 )
@@ -149,7 +144,6 @@ def test_piped_text_goes_before_the_prompt(
     assert capsys.readouterr() == (f"{FOX}\n" * 2, "")
 
 
-@pytest.mark.usefixtures("root")
 def test_files_go_before_the_first_message(
     load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +159,6 @@ def test_files_go_before_the_first_message(
     assert alone.messages == first.messages
 
 
-@pytest.mark.usefixtures("root")
 def test_schema_binds_every_answer(load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = '{"type": "object"}'
     (tmp_path / "schema.json").write_text(schema, encoding="utf-8")
@@ -187,7 +180,6 @@ def test_unnamed_model_is_the_last_one(root: Path, load: RecordingLoad, capsys: 
     assert load.options[-1].target.name == "tiny"
 
 
-@pytest.mark.usefixtures("root")
 def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     load.engine.scripts = ("Ça \x1b[1m va?",)
     assert main(["chat", "--prompt", "Hi", "--json", "--seed", "5", "--stop", "END"], load) == 0
@@ -206,7 +198,6 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
 
 
-@pytest.mark.usefixtures("root")
 def test_thinking_is_apart_from_the_answer(load: RecordingLoad, capsys: Captured) -> None:
     load.engine.scripts = (("They greet me.", "Hello."),)
     assert main(["chat", "--prompt", "Hi"], load) == 0
@@ -243,7 +234,6 @@ def test_unknown_command_is_refused(arguments: list[str], capsys: Captured) -> N
     assert shown.endswith(" See headstart --help.\n")
 
 
-@pytest.mark.usefixtures("root")
 def test_load_error_is_a_sentence(capsys: Captured) -> None:
     def refuse(options: LoadOptions) -> ScriptedEngine:
         raise DeviceError(f"There is no device {options.device}; this computer has CPU.")
@@ -252,7 +242,6 @@ def test_load_error_is_a_sentence(capsys: Captured) -> None:
     assert "TPU" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("root")
 def test_error_in_an_answer_closes_the_engine(load: RecordingLoad, capsys: Captured) -> None:
     load.engine.context = 1
     assert main(["chat", "--prompt", "one two"], load) == 1
@@ -260,7 +249,6 @@ def test_error_in_an_answer_closes_the_engine(load: RecordingLoad, capsys: Captu
     assert load.engine.closed
 
 
-@pytest.mark.usefixtures("root")
 def test_ctrl_c_while_loading_ends_quietly(capsys: Captured) -> None:
     def interrupted(_options: LoadOptions) -> ScriptedEngine:
         raise KeyboardInterrupt
@@ -269,7 +257,6 @@ def test_ctrl_c_while_loading_ends_quietly(capsys: Captured) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("root")
 def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     load.engine.scripts = ("One.", "Two.")
     monkeypatch.setattr(sys, "stdin", io.StringIO("first \\\nmessage\n/set seed 3\nsecond\n/quit\nthird\n"))
@@ -312,7 +299,6 @@ def test_failed_load_keeps_the_model_before(
     assert capsys.readouterr() == (f"{FOX}\n", "headstart: It is too large.\n")
 
 
-@pytest.mark.usefixtures("root")
 def test_failed_piped_line_shows_in_the_exit_code(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("/sing\nhello\n"))
     assert main(["chat"], load) == 1
@@ -324,14 +310,12 @@ def interrupted_engine() -> ScriptedEngine:
     return ScriptedEngine(before_round=lambda _, number: deliver(signal.SIGINT) if number == 2 else None)
 
 
-@pytest.mark.usefixtures("root")
 def test_interrupted_answer_is_one_json_object(capsys: Captured) -> None:
     assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(interrupted_engine())) == 130
     data = json.loads(capsys.readouterr().out)
     assert (data["text"], data["finish_reason"]) == ("The", "cancelled")
 
 
-@pytest.mark.usefixtures("root")
 def test_ctrl_c_ends_a_piped_conversation(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     engine = interrupted_engine()
     monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
@@ -350,7 +334,6 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine((("多" * 100 + " ") * 
 """
 
 
-@pytest.mark.usefixtures("root")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a closed pipe otherwise")
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_closed_pipe_is_no_error(flags: tuple[str, ...]) -> None:

@@ -57,7 +57,7 @@ SERVE_SLOW_TOY = SERVE_TOY.replace("EngineClient(PROGRAM,", 'EngineClient((*PROG
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def root(headstart_home: Path) -> Path:
     """A library with one model, `smol`."""
     write_model(headstart_home / "models" / "smol")
@@ -85,7 +85,6 @@ def served(*flags: str, script: str = SERVE) -> Iterator[tuple[subprocess.Popen[
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.usefixtures("root")
 def test_serve_answers_with_the_key_until_a_signal(number: signal.Signals) -> None:
     with served("--temperature", "0.5") as (program, lines):
         key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
@@ -155,7 +154,6 @@ def test_ps_forgets_ended_servers(root: Path) -> None:
         assert not list((root / "servers").iterdir())
 
 
-@pytest.mark.usefixtures("root")
 def test_answer_without_max_tokens_takes_half_the_context() -> None:
     with served(script=SERVE_TOY) as (_, lines):
         key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
@@ -236,7 +234,6 @@ def log_of(count: int, *flags: str) -> list[str]:
     return [re.sub(r"\d+ ms", "9 ms", line[20:].rpartition(", req_")[0]) for line in dated]
 
 
-@pytest.mark.usefixtures("root")
 def test_refusals_are_printed_once_and_requests_on_request() -> None:
     post = "POST /v1/chat/completions, 127.0.0.1 key 0,"
     refused = f"{post} 400, 9 ms, `temperature` must be a number from 0 to 2, not 7: correct it."
@@ -277,14 +274,12 @@ def test_given_keys_count_beside_the_generated_one(
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("root")
 def test_given_key_needs_no_other_one() -> None:
     with served("--key", "mine") as (_, lines):
         assert "hs-" not in "".join(lines)
     assert not paths.server_key().exists()
 
 
-@pytest.mark.usefixtures("root")
 def test_refused_pages_and_hosts_are_reported_once() -> None:
     with served("--key", "mine") as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
@@ -300,7 +295,6 @@ def test_refused_pages_and_hosts_are_reported_once() -> None:
     assert (told.count("host.docker.internal"), told.count("--allow-host")) == (1, 1)
 
 
-@pytest.mark.usefixtures("root")
 def test_key_is_shown_once(capsys: Captured) -> None:
     def unloadable(options: LoadOptions) -> ScriptedEngine:
         raise DeviceError(f"{options.device} is not here.")
@@ -314,7 +308,6 @@ def test_key_is_shown_once(capsys: Captured) -> None:
     assert first != second
 
 
-@pytest.mark.usefixtures("root")
 def test_taken_port_is_found_before_loading(capsys: Captured) -> None:
     load = RecordingLoad()
     with closing(listen("127.0.0.1", 0)) as other:
