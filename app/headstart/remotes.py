@@ -41,11 +41,11 @@ def configured(path: Path | None = None) -> tuple[Remote, ...]:
     return tuple(server for server in servers if server)
 
 
-def find(model: str, path: Path | None = None) -> Remote:
+def find(model: str) -> Remote:
     """Return the server and model that `remote:NAME` or `remote:NAME/MODEL` means. Raises ModelNotFoundError."""
     assert is_remote(model), "the caller knows what is remote"
     name, _, chosen = model.removeprefix(ELSEWHERE).partition("/")
-    servers = configured(path)
+    servers = configured()
     server = next((server for server in servers if server.name == name), None)
     if server is None:
         names = ", ".join(server.name for server in servers)
@@ -77,10 +77,10 @@ def add(server: Remote, path: Path | None = None) -> None:
     _save([*others, server], path or default_path())
 
 
-def remove(name: str, path: Path | None = None) -> Remote:
+def remove(name: str) -> Remote:
     """Delete a server. Raises ModelNotFoundError or SettingsError."""
-    server = find(f"{ELSEWHERE}{name}", path)
-    _save([known for known in configured(path) if known.name != name], path or default_path())
+    server = find(f"{ELSEWHERE}{name}")
+    _save([known for known in configured() if known.name != name], default_path())
     return server
 
 

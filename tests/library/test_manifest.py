@@ -130,11 +130,11 @@ def test_model_is_exported_again_from_its_source(folder: Path, source: manifest.
     assert manifest.command_to_replace(folder, described) == f"`headstart models add {name} --force`"
 
 
-def test_part_of_a_pair_is_exported_again_with_its_pair(tmp_path: Path) -> None:
-    target = write_pair(tmp_path / "pair") / "target"
+def test_part_of_a_pair_is_exported_again_with_its_pair(headstart_home: Path) -> None:
+    target = write_pair(headstart_home / "models" / "pair") / "target"
     (target / "tokenizer.json").unlink()
     with pytest.raises(BrokenModelError, match=r"export it again with `headstart models add pair --force`\."):
-        library.find("pair", tmp_path)
+        library.find("pair")
 
 
 @pytest.mark.parametrize("name", ["smollm2", "Qwen2.5 Coder 0.5B", "a+b", "模型", "console", "nonesuch", "a" * 200])

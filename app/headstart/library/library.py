@@ -104,17 +104,17 @@ class Choice:
         return self.draft.folder if self.draft else None
 
 
-def installed(root: Path | None = None) -> tuple[Entry, ...]:
-    """Return every folder with a manifest in `root`, by name; broken ones too.
+def installed() -> tuple[Entry, ...]:
+    """Return every folder with a manifest in `paths.models_folder()`, by name; broken ones too.
 
-    Without `root`: those in `paths.models_folder()`, and those that came with the program and are not there again.
+    Those that came with the program are among them, unless they are there again.
     """
-    bundled = None if root else paths.bundled_models_folder()
-    folders = {folder.name: folder for folder in (*_folders(bundled), *_folders(root or paths.models_folder()))}
+    places = (paths.bundled_models_folder(), paths.models_folder())
+    folders = {folder.name: folder for place in places for folder in _folders(place)}
     return tuple(_entry(folder) for _, folder in sorted(folders.items()))
 
 
-def find(name: str, root: Path | None = None) -> Model | Pair:
+def find(name: str) -> Model | Pair:
     """Return the model or pair with this name, "pair/target", "pair/draft" or path.
 
     Raises ModelNotFoundError naming what exists, BrokenModelError with the reason, SettingsError for one that is not
@@ -124,7 +124,7 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
         raise SettingsError(
             "{name} is on another computer and can only chat; choose a model of `headstart models`.", name=name
         )
-    entries = installed(root)
+    entries = installed()
     parts = [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
     by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
     entry = by_name.get(name) or _at_path(name)
@@ -151,13 +151,13 @@ def longest_context(name: str) -> int:
     return (entry.target if isinstance(entry, Pair) else entry).manifest.context_length
 
 
-def choose(name: str | None, draft: str | None = None, root: Path | None = None) -> Choice:
+def choose(name: str | None, draft: str | None = None) -> Choice:
     """Return target and draft for `--model name --draft draft`.
 
     No name: the only model installed. No draft: the one of the pair, if it is a pair; "none" switches that off.
     Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError, SettingsError.
     """
-    entry = find(name, root) if name is not None else _only(installed(root))
+    entry = find(name) if name is not None else _only(installed())
     target = entry.target if isinstance(entry, Pair) else entry
     if target.manifest.embedding:
         raise MakesVectorsError(entry.name)
@@ -165,7 +165,7 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
         raise ReadsPicturesError(entry.name)
     if target.manifest.transcription:
         raise TranscribesError(entry.name)
-    chosen = _draft(entry, draft, root)
+    chosen = _draft(entry, draft)
     if chosen is not None:
         require_same_vocabulary(target, chosen)
     return Choice(entry.name, target, chosen)
@@ -361,12 +361,12 @@ def _only(entries: tuple[Entry, ...]) -> Model | Pair:
     return usable[0]
 
 
-def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | None:
+def _draft(entry: Model | Pair, name: str | None) -> Model | None:
     if name == NO_DRAFT:
         return None
     if name is None:
         return entry.draft if isinstance(entry, Pair) else None
-    draft = find(name, root)
+    draft = find(name)
     if isinstance(draft, Pair):
         raise SettingsError(
             "{name} is a pair; name one model of it as the draft: {draft}.", name=name, draft=draft.draft.name

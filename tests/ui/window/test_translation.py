@@ -457,7 +457,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "Headstart runs a model on one device, not on HETERO:CPU; present: CPU. Choose one with “Device”, or AUTO.",
     ),
     "first model": (
-        lambda: library.find("big", Path("nowhere")),
+        lambda: library.find("big"),
         "There is no model 'big': none is installed yet.",
     ),
     "broken": (
