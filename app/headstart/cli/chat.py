@@ -459,12 +459,10 @@ class Session:
         self._answer(self.conversation.resume(last.id))
 
     def start_new(self, _rest: str) -> None:
-        """Forget the messages; keep system prompt and settings."""
         self.conversation, self.last = Conversation(), None
         self.screen.remark("A new conversation; the settings stay.")
 
     def choose_model(self, rest: str) -> None:
-        """Switch to another model, or list the models."""
         if rest and self.switch:
             self.switch(rest)
             self.screen.remark(f"{self.model} answers from now on.")
@@ -480,26 +478,21 @@ class Session:
         self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
 
     def set_system(self, rest: str) -> None:
-        """Set the system prompt, or remove it."""
         self.system = rest or None
         self.screen.remark(
             "The system prompt is set for the next answers." if rest else "The system prompt is removed."
         )
 
     def list_tools(self, _rest: str) -> None:
-        """Show the tools that the model may call, and what they may do."""
         self._require(self.tools, "Tools are off: start the chat with --tools or --folder.").show(self.screen)
 
     def undo(self, _rest: str) -> None:
-        """Take back what the last answer changed in the folder."""
         show_undo(self._workspace, self.screen)
 
     def list_log(self, _rest: str) -> None:
-        """Show what was done in the folder."""
         show_log(self._workspace, self.screen)
 
     def switch_skill(self, rest: str) -> None:
-        """Switch a skill on or off, or list the skills."""
         if rest:
             skills = self._workspace.skills
             skills.switch(rest, on=rest not in {skill.name for skill in skills.on})
@@ -522,7 +515,6 @@ class Session:
         self.screen.remark(*lines, *(known.notes if known else ()))
 
     def set_option(self, rest: str) -> None:
-        """Change one setting, or show all of them."""
         if not rest:
             self.screen.remark(*(f"{option.flag} {self.settings.format_value(option, self.own)}" for option in OPTIONS))
             return
