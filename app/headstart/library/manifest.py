@@ -21,7 +21,6 @@ HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 FAST = "-int4"  # end of the name of a model with INT4 weights
-TOKENIZER_FILE = "openvino_tokenizer.bin"
 TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
 TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
 TABLE_BITS = 21  # of each token in the key: three fit into 64 bits

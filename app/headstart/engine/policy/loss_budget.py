@@ -35,7 +35,6 @@ class DrafterBudget:
         self.balance = 0.0  # plain steps saved; negative: lost
         self.saved_ms = 0.0  # the same in milliseconds
         self.allowance = allowance  # plain steps that the balance may be below zero
-        self.pauses = 0
         self._pause = _FIRST_PAUSE
         self._left = 0  # tokens until the pause ends
 
@@ -69,7 +68,6 @@ class DrafterBudget:
     def _pause_if_spent(self) -> None:
         if not self.is_paused and self.credit <= 0.0:
             self._left, self._pause = self._pause, min(_PAUSE_GROWTH * self._pause, _MAX_PAUSE)
-            self.pauses += 1
 
 
 class Pace:
