@@ -1,6 +1,5 @@
 """Projects: what they hold, chats that come and go, and that exports and backups carry them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ from headstart.chat.json_chats import MalformedError, to_json
 from headstart.errors import HistoryError
 
 THESIS = Project("Thesis", {"system_prompt": "Be brief.", "model": "pair"}, (Attachment("a.md", "A"),))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """An empty history."""
-    made = open_store(tmp_path)
-    yield made
-    made.close()
 
 
 def test_project_keeps_settings_and_files(store: Store) -> None:
@@ -112,14 +103,14 @@ def test_malformed_projects_are_refused(projects: str, store: Store) -> None:
     assert parse(text.encode()).chats[0][0].project == ""
 
 
-def test_backup_has_projects(tmp_path: Path, store: Store) -> None:
+def test_backup_has_projects(folder: Path, store: Store) -> None:
     store.add_project(THESIS)
     store.create_chat("a")
-    assert backups.keep_up(tmp_path, None)
-    (backup,) = backups.list_backups(tmp_path)
+    assert backups.keep_up(folder, None)
+    (backup,) = backups.list_backups(folder)
     store.delete_project("Thesis")
     store.close()
-    backups.restore(tmp_path, backup)
-    again = open_store(tmp_path)
+    backups.restore(folder, backup)
+    again = open_store(folder)
     assert again.project("Thesis") == THESIS
     again.close()

@@ -93,10 +93,8 @@ def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callabl
 
 
 def test_what_is_read_ahead_takes_nothing_off_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
     asked = [1, 2, 3, 4, 5]
-    read(runner, cache, asked, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, asked)
     list(cache.read_ahead([*asked, 0, 1, 1], CHAT))
     store_all(cache)
     again = RememberingToy()
@@ -120,10 +118,8 @@ def test_what_is_read_ahead_takes_nothing_from_the_disk(files: Callable[[], Part
 
 
 def test_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0]
-    read(runner, cache, prompt, CHAT)
-    store_all(cache)
+    runner, cache = stored(files, prompt)
     assert list(cache.read_ahead([*prompt, 3, 3, 3, 3], CHAT))
     store_all(cache)
     read(runner, cache, [*prompt, 3, 3, 3, 3, 1], CHAT)

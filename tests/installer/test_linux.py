@@ -16,6 +16,7 @@ from headstart import __version__
 from headstart.cli import COMMANDS
 from headstart.ui.import_export import OWN_ENDING
 from installer import stamps
+from tests.installer.test_windows import needs
 
 EPOCH = 1_700_000_000
 NAMESPACE = "{http://www.freedesktop.org/standards/shared-mime-info}"
@@ -26,12 +27,6 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("share")
     desktop.write_files(folder, EPOCH)
     return folder
-
-
-def needs(*programs: str) -> None:
-    missing = [name for name in programs if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} not installed")
 
 
 def test_manual_names_every_command() -> None:

@@ -13,11 +13,12 @@ from bench.window.profile import toy_model
 from headstart.chat.history.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process import session
+from headstart.engine.protocol import Order
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineSource, Program
 from headstart.ui.translation import Translation
-from tests.ui.engine_in_process import engine_process
+from tests.ui.engine_in_process import engine_process, note_orders
 from tests.ui.person import WAIT
 
 Speak = Callable[[str], object]
@@ -59,6 +60,12 @@ def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
     with qtbot.waitSignal(link.loaded, timeout=60_000):
         link.load(LoadOptions(Path("toy")))
     return link
+
+
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
+    """The later orders to the engine."""
+    return note_orders(monkeypatch)
 
 
 @pytest.fixture

@@ -3,6 +3,9 @@
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
 
 from bench.toy import PROGRAM, ToyModels
 from headstart.engine.process.host import Host
@@ -22,6 +25,20 @@ def engine_process(
         return EngineProcess(command, journal, on_event)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
     return EngineInProcess(ToyModels(float(pace)), on_event)
+
+
+def note_orders(monkeypatch: pytest.MonkeyPatch, *kinds: type) -> list[Any]:
+    """Return a list that gets each later order to the engine, or those of some kinds."""
+    orders: list[Any] = []
+    send = EngineInProcess.send
+
+    def note(engine: EngineInProcess, order: Order) -> None:
+        if not kinds or isinstance(order, kinds):
+            orders.append(order)
+        send(engine, order)
+
+    monkeypatch.setattr(EngineInProcess, "send", note)
+    return orders
 
 
 class EngineInProcess:

@@ -1,4 +1,6 @@
-"""The actions of a person at the window."""
+"""The actions of a person at the window, and what a person sees there."""
+
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtTest import QTest
@@ -6,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
+from headstart.ui.composer.attachments import AttachmentChip
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
@@ -15,6 +18,12 @@ from headstart.ui.widgets.layouts import Page
 from tests.waiting import PATIENCE
 
 WAIT = int(1000 * PATIENCE)
+
+
+class Power(NamedTuple):
+    """The battery of the system."""
+
+    power_plugged: bool
 
 
 def shown(app: Program) -> list[MessageContent]:
@@ -71,6 +80,12 @@ def click_chat(app: Program, title: str, keys: Qt.KeyboardModifier = Qt.Keyboard
     index = listing.model().index(chat_rows(app).index(title), 0)
     listing.scrollTo(index)
     QTest.mouseClick(listing.viewport(), Qt.MouseButton.LeftButton, keys, listing.visualRect(index).center())
+
+
+def chips(app: Program) -> list[str]:
+    """Return the words of the chips on screen."""
+    found = app.window.chat.composer.findChildren(AttachmentChip)
+    return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
 
 def words(widget: QWidget) -> str:

@@ -1,7 +1,6 @@
 """Exports that are imported again: nothing twice, only what is new, and what was changed or deleted here stays so."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,6 @@ OTHERS: list[Any] = [
     },
     [{"object": "thread.message", "thread_id": "t", "id": "1", "role": "user", "content": "hi"}],
 ]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "history")
-    yield opened
-    opened.close()
 
 
 def chat(number: int, *messages: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from headstart.ui.composer.attachments import AttachmentChip, DocumentReader
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction
 from tests.ui.conftest import Speak
-from tests.ui.person import WAIT, ask, shown, texts, write
+from tests.ui.person import WAIT, ask, chips, shown, texts, write
 
 Open = Callable[..., Program]
 Pdf = Callable[[str], Path]
@@ -38,12 +38,6 @@ def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
         return path
 
     return make
-
-
-def chips(app: Program) -> list[str]:
-    """Return the words of the chips on screen."""
-    found = app.window.chat.composer.findChildren(AttachmentChip)
-    return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
 
 def notice(app: Program) -> str:

@@ -17,22 +17,7 @@ from headstart.engine.protocol import Forget, Generate, Load, Order
 from headstart.settings import Settings, save
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineSource, Program
-from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.person import WAIT, ask, begin
-
-
-@pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """The later orders to the engine."""
-    told: list[Order] = []
-    send = EngineInProcess.send
-
-    def noted(process: EngineInProcess, order: Order) -> None:
-        told.append(order)
-        send(process, order)
-
-    monkeypatch.setattr(EngineInProcess, "send", noted)
-    return told
 
 
 def keep(*chats: str) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 import pytest
@@ -13,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import ConversationRequest, FinishReason, LoadOptions, Message
-from headstart.engine.protocol import Order, ReadAhead, TurnTaken
+from headstart.engine.protocol import ReadAhead, TurnTaken
 from headstart.settings import Settings
 from headstart.ui.chat import read_ahead
 from headstart.ui.composer.composer import Composer, TokenCount
@@ -23,16 +22,10 @@ from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.theme import LIGHT
-from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import WAIT, ask, begin, click_chat, settle, shown, write
+from tests.ui.engine_in_process import note_orders
+from tests.ui.person import WAIT, Power, ask, begin, click_chat, settle, shown, write
 
 Open = Callable[..., Program]
-
-
-class Power(NamedTuple):
-    """The battery of the system."""
-
-    power_plugged: bool
 
 
 @pytest.fixture(autouse=True)
@@ -43,18 +36,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[ConversationRequest]:
-    """The read-ahead requests to the engine."""
-    requests: list[ConversationRequest] = []
-    send = EngineInProcess.send
-
-    def note(engine: EngineInProcess, order: Order) -> None:
-        if isinstance(order, ReadAhead):
-            requests.append(order.request)
-        send(engine, order)
-
-    monkeypatch.setattr(EngineInProcess, "send", note)
-    return requests
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReadAhead]:
+    """The orders to read ahead."""
+    return note_orders(monkeypatch, ReadAhead)
 
 
 def texts(request: ConversationRequest) -> list[str]:
@@ -82,29 +66,27 @@ def type_in(app: Program, text: str) -> None:
     QTest.keyClicks(app.window.chat.composer.edit, text)
 
 
-def test_typed_text_is_read_after_a_pause(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_typed_text_is_read_after_a_pause(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     type_in(app, "one two three")
     assert not asked
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert [texts(request) for request in asked] == [["one two three"]]
+    assert [texts(order.request) for order in asked] == [["one two three"]]
 
 
-def test_opened_chat_is_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_opened_chat_is_read(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.sidebar.new_requested.emit()
     settle(qtbot, app.window.chat.composer)
     asked.clear()
     click_chat(app, "hello")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert texts(asked[-1]) == ["hello", "You wrote: hello"]
-    keep = asked[-1].keep
+    assert texts(asked[-1].request) == ["hello", "You wrote: hello"]
+    keep = asked[-1].request.keep
     assert keep
     assert keep.chat == app.chat_controller.session.chat.id
 
 
-def test_opened_chat_is_read_with_its_unsent_message(
-    qtbot: QtBot, asked: list[ConversationRequest], app: Program
-) -> None:
+def test_opened_chat_is_read_with_its_unsent_message(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     ask(qtbot, app, "hello")
     type_in(app, "more")
     app.window.sidebar.new_requested.emit()
@@ -112,34 +94,34 @@ def test_opened_chat_is_read_with_its_unsent_message(
     asked.clear()
     click_chat(app, "hello")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert texts(asked[-1])[-1] == "more"
+    assert texts(asked[-1].request)[-1] == "more"
 
 
-def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_empty_chat_is_not_read(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     app.settings.change(system_prompt="Be brief.")
     settle(qtbot, app.window.chat.composer)
     assert not asked
     assert not is_ready(app)
 
 
-def test_loaded_model_reads(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_loaded_model_reads(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     app.loader.unload()
     type_in(app, "hello")
     settle(qtbot, app.window.chat.composer)
     assert not asked
     app.model_in_use.load_again()
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert texts(asked[-1]) == ["hello"]
+    assert texts(asked[-1].request) == ["hello"]
 
 
-def test_attached_file_is_read(qtbot: QtBot, asked: list[ConversationRequest], app: Program, tmp_path: Path) -> None:
+def test_attached_file_is_read(qtbot: QtBot, asked: list[ReadAhead], app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("alpha beta", encoding="utf-8")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert "alpha beta" in texts(asked[-1])[0]
+    assert "alpha beta" in texts(asked[-1].request)[0]
 
 
-def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     type_in(app, "hello")
     wait_ready(qtbot, app)
     type_in(app, " ")
@@ -148,7 +130,7 @@ def test_read_text_is_not_requested_again(qtbot: QtBot, asked: list[Conversation
     assert len(asked) == 1
 
 
-def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[ConversationRequest], open_program: Open) -> None:
+def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[ReadAhead], open_program: Open) -> None:
     app = open_program(pace=0.05)
     begin(qtbot, app, "toy: words 1500")
     asked.clear()
@@ -157,10 +139,10 @@ def test_read_ahead_waits_for_the_answer(qtbot: QtBot, asked: list[ConversationR
     assert not asked
     app.chat_controller.stop()
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
-    assert texts(asked[-1])[-1] == "next"
+    assert texts(asked[-1].request)[-1] == "next"
 
 
-def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     app.loader.occupy("A race is running.")
     type_in(app, "hello")
     settle(qtbot, app.window.chat.composer)
@@ -169,9 +151,7 @@ def test_read_ahead_waits_for_a_job(qtbot: QtBot, asked: list[ConversationReques
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
 
 
-def test_other_model_of_the_chat_reads_nothing(
-    qtbot: QtBot, asked: list[ConversationRequest], open_program: Open
-) -> None:
+def test_other_model_of_the_chat_reads_nothing(qtbot: QtBot, asked: list[ReadAhead], open_program: Open) -> None:
     def find(settings: Settings) -> Loadable:
         name = settings.model or "toy"
         return Loadable(name, LoadOptions(Path(name)))
@@ -187,7 +167,7 @@ def test_other_model_of_the_chat_reads_nothing(
     assert not asked
 
 
-def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[ConversationRequest], app: Program) -> None:
+def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[ReadAhead], app: Program) -> None:
     assert app.link.model_info
     app.link._session.model_info = replace(app.link.model_info, server="attic")
     type_in(app, "hello")
@@ -208,7 +188,7 @@ def test_remote_model_reads_nothing(qtbot: QtBot, asked: list[ConversationReques
 def test_read_ahead_follows_setting_and_battery(
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
-    asked: list[ConversationRequest],
+    asked: list[ReadAhead],
     app: Program,
     choice: str,
     power: Power | None,
@@ -260,7 +240,7 @@ def test_ready_mark_ends_with_another_chat(qtbot: QtBot, app: Program) -> None:
     wait_ready(qtbot, app)
 
 
-def test_ready_mark_ignores_late_reports(qtbot: QtBot, asked: list[ConversationRequest], open_program: Open) -> None:
+def test_ready_mark_ignores_late_reports(qtbot: QtBot, asked: list[ReadAhead], open_program: Open) -> None:
     app = open_program(pace=0.2)
     type_in(app, "one two three four")
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
@@ -317,9 +297,7 @@ def test_ready_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     assert was_shown == {True, False}
 
 
-def test_crashed_engine_reads_nothing_by_itself(
-    qtbot: QtBot, asked: list[ConversationRequest], open_program: Open
-) -> None:
+def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[ReadAhead], open_program: Open) -> None:
     app = open_program()
     begin(qtbot, app, "hello over there, you toy")
     type_in(app, "more")

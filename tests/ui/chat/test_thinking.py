@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import ChatMessage, State
@@ -14,7 +13,6 @@ from headstart.ui.engine_request import Loadable
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import SwitchEditor
 from headstart.ui.transcript.message import MessageAction
-from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.history.test_titles import LONG
 from tests.ui.person import WAIT, ask, begin, setting, shown, write
 
@@ -24,20 +22,6 @@ TALE = "The toy engine guesses a few words ahead and keeps those that hold."
 
 def _thinker(_settings: Settings) -> Loadable:
     return Loadable("thinker", LoadOptions(Path("thinker")))
-
-
-@pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """The orders to the engine."""
-    sent: list[Order] = []
-    send = EngineInProcess.send
-
-    def note(engine: EngineInProcess, order: Order) -> None:
-        sent.append(order)
-        send(engine, order)
-
-    monkeypatch.setattr(EngineInProcess, "send", note)
-    return sent
 
 
 def _requests(

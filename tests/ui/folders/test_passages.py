@@ -13,7 +13,7 @@ from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageAction
 from headstart.ui.transcript.message_view import MessageView
 from tests.ui.conftest import Speak
-from tests.ui.person import WAIT, ask, shown, texts, write
+from tests.ui.person import WAIT, ask, chips, shown, texts, write
 
 Open = Callable[..., Program]
 FILLER = "Nothing of interest happens in this paragraph, and the next is like it.\n\n" * 120
@@ -26,12 +26,6 @@ def book(tmp_path: Path) -> Path:
     path = tmp_path / "book.txt"
     path.write_text(BOOK, encoding="utf-8")
     return path
-
-
-def chips(app: Program) -> list[str]:
-    """Return the words of the chips on screen."""
-    found = app.window.chat.composer.findChildren(AttachmentChip)
-    return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
 
 def answer(app: Program) -> MessageView:

@@ -1,29 +1,22 @@
 """The model names chats when it has nothing else to do: which chats, which moments, and who comes first."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import psutil
 import pytest
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.protocol import Order, WriteTitle
+from headstart.engine.protocol import WriteTitle
 from headstart.ui.program import Program
 from headstart.ui.sidebar import chat_titles
-from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import WAIT, ask, begin, chat_rows, settle, write
+from tests.ui.engine_in_process import note_orders
+from tests.ui.person import WAIT, Power, ask, begin, chat_rows, settle, write
 
 Open = Callable[..., Program]
 LONG = "Tell me all about lighthouses and those who kept them through the storms of three centuries"
 CUT = "Tell me all about lighthouses and those who…"
 NAMED = "You wrote: Write a title for this conversation…"  # as a toy answers
-
-
-class Power(NamedTuple):
-    """The battery of the system."""
-
-    power_plugged: bool
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[WriteTitle]:
     """The requested titles."""
-    orders: list[WriteTitle] = []
-    send = EngineInProcess.send
-
-    def note(engine: EngineInProcess, order: Order) -> None:
-        if isinstance(order, WriteTitle):
-            orders.append(order)
-        send(engine, order)
-
-    monkeypatch.setattr(EngineInProcess, "send", note)
-    return orders
+    return note_orders(monkeypatch, WriteTitle)
 
 
 def test_long_first_message_gets_a_title(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:

@@ -14,12 +14,12 @@ from PySide6.QtWidgets import QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.history.store import UNSENT
-from headstart.engine.protocol import Load, Order
+from headstart.engine.protocol import Load
 from headstart.ui.application import SingleInstance
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
 from headstart.ui.window.quick_ask import QuickAsk
-from tests.ui.engine_in_process import EngineInProcess
+from tests.ui.engine_in_process import note_orders
 from tests.ui.person import WAIT, ask, begin, texts
 
 Open = Callable[..., Program]
@@ -58,14 +58,7 @@ def test_quick_ask_answers_with_the_loaded_model(qtbot: QtBot, app: Program, mon
     ask(qtbot, app, "hello")
     app.window.chat.composer.set_text("half a thought")
     app.chat_controller.composing.save_draft()
-    loads: list[Load] = []
-    send = EngineInProcess.send
-
-    def note(engine: EngineInProcess, order: Order) -> None:
-        loads.extend([order] if isinstance(order, Load) else [])
-        send(engine, order)
-
-    monkeypatch.setattr(EngineInProcess, "send", note)
+    loads = note_orders(monkeypatch, Load)
     dialog = put_and_wait(qtbot, app, "and *you*")
     assert dialog.answer.toPlainText().strip() == "You wrote: and you"
     assert texts(app)[0] == "hello"
