@@ -47,7 +47,10 @@ def fault_sources() -> list[Module]:
 def fault_calls(module: Module) -> Iterator[ast.Call]:
     """Return the calls that make an error, or a part of the sentence of one."""
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):  # it may have a sentence of its own
+            calls = (each for each in ast.walk(node) if isinstance(each, ast.Call) and each.args)
+            yield from (each for each in calls if ast.unparse(each.func) == "super().__init__")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             name = node.func.id
             if name == "Translatable" or (name.endswith("Error") and not hasattr(builtins, name)):
                 yield node

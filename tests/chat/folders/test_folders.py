@@ -221,7 +221,7 @@ def test_what_is_no_text_is_skipped_and_counted(index: FolderIndex, files: Path,
     for hidden in (".git/config", ".hidden", "node_modules/a.js"):
         write(files / hidden, "the walrus in hiding")
     state = update(index, files, reader)
-    assert (state.files, state.skipped, state.unreadable) == (3, 6, ())
+    assert (state.files, state.skipped, state.unreadable) == (3, 6, {})
     assert len(names(index, files, "walrus")) == 1
     reader.paths.clear()
     update(index, files, reader)
@@ -264,9 +264,9 @@ def test_unreadable_files_are_named_and_tried_again(index: FolderIndex, files: P
             return super().read(path, start, is_wanted)
 
     state = update(index, files, Refusing())
-    assert (state.files, state.unreadable) == (2, ("tiger.txt",))
+    assert (state.files, state.unreadable) == (2, {"tiger.txt": "tiger.txt is damaged."})
     write(files / "tiger.txt", "Repaired tigers.")
-    assert update(index, files, DirectReader()).unreadable == ()
+    assert update(index, files, DirectReader()).unreadable == {}
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
@@ -274,9 +274,9 @@ def test_file_without_permission_is_read_once_it_is_allowed(
     index: FolderIndex, files: Path, reader: DirectReader
 ) -> None:
     (files / "tiger.txt").chmod(0)
-    assert update(index, files, reader).unreadable == ("tiger.txt",)
+    assert update(index, files, reader).unreadable.keys() == {"tiger.txt"}
     (files / "tiger.txt").chmod(0o600)
-    assert update(index, files, reader).unreadable == ()
+    assert update(index, files, reader).unreadable == {}
 
 
 def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
@@ -291,10 +291,10 @@ def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    assert update(index, files, reader).unreadable == ("deep/",)
+    assert update(index, files, reader).unreadable.keys() == {"deep/"}
     assert names(index, files, "walrus")
     monkeypatch.undo()
-    assert update(index, files, reader).unreadable == ()
+    assert update(index, files, reader).unreadable == {}
 
 
 def test_folders_in_a_folder_that_cannot_be_listed_are_not_named(
@@ -309,9 +309,9 @@ def test_folders_in_a_folder_that_cannot_be_listed_are_not_named(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    assert update(index, files, reader).unreadable == ("deep/deeper/",)
+    assert update(index, files, reader).unreadable.keys() == {"deep/deeper/"}
     locked.add("deep")
-    assert update(index, files, reader).unreadable == ("deep/",)
+    assert update(index, files, reader).unreadable.keys() == {"deep/"}
 
 
 def test_file_that_cannot_be_opened_is_tried_again(
@@ -326,8 +326,8 @@ def test_file_that_cannot_be_opened_is_tried_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", refusing)
-        assert update(index, files, reader).unreadable == ("tiger.txt",)
-    assert update(index, files, reader).unreadable == ()
+        assert update(index, files, reader).unreadable.keys() == {"tiger.txt"}
+    assert update(index, files, reader).unreadable == {}
     assert names(index, files, "pounds") == ["papers/tiger.txt, line 1"]
 
 
@@ -340,7 +340,7 @@ def test_file_that_is_deleted_while_it_is_read_is_not_named(index: FolderIndex, 
             return super().read(path, start, is_wanted)
 
     state = update(index, files, Deleting())
-    assert (state.files, state.unreadable) == (2, ())
+    assert (state.files, state.unreadable) == (2, {})
 
 
 def test_file_is_read_again_under_a_name_with_another_ending(
@@ -348,10 +348,10 @@ def test_file_is_read_again_under_a_name_with_another_ending(
 ) -> None:
     write(files / "notes.pdf", "zebras in a text")
     write(files / "page.part", "<p>gnus &amp; hares</p>")
-    assert update(index, files, reader).unreadable == ("notes.pdf",)
+    assert update(index, files, reader).unreadable.keys() == {"notes.pdf"}
     (files / "notes.pdf").rename(files / "notes.txt")
     (files / "page.part").rename(files / "page.html")
-    assert update(index, files, reader).unreadable == ()
+    assert update(index, files, reader).unreadable == {}
     assert names(index, files, "zebras") == ["papers/notes.txt, line 1"]
     assert [excerpt.text for excerpt in index.find([str(files)], "gnus")] == ["gnus & hares"]
 
@@ -439,7 +439,7 @@ def test_scan_that_was_read_in_two_parts_is_named(index: FolderIndex, files: Pat
 
     (files / "scan.pdf").write_bytes(pdf_of("", "", ""))
     list(index.update(str(files), CutOffReader()))
-    assert update(index, files, DirectReader()).unreadable == ("scan.pdf",)
+    assert "get PP-OCRv6" in update(index, files, DirectReader()).unreadable["scan.pdf"]
 
 
 def test_folder_that_is_back_is_not_missing_while_it_is_read(
@@ -668,7 +668,7 @@ def test_nothing_is_erased_for_names_that_are_no_text(
     except OSError:
         pytest.skip("this file system has only names in Unicode")
     for _ in range(2):
-        assert update(index, files, reader).unreadable == ("caf?.txt",)
+        assert update(index, files, reader).unreadable.keys() == {"caf?.txt"}
     assert erasing._order(index._connection) is None
 
 
@@ -875,6 +875,30 @@ def test_file_is_tried_again_if_the_process_that_read_it_died(files: Path, tmp_p
         assert texts(reader, files / "boat.md") == ["the text"]
 
 
+def test_file_at_which_the_process_died_is_tried_again_later(
+    index: FolderIndex, files: Path, reader: DirectReader
+) -> None:
+    (files / "tiger.txt").write_text("a line of tigers\n" * 20, encoding="utf-8")
+    with closing(TextReader((sys.executable, "-c", "raise SystemExit"))) as dying:
+        state = update(index, files, dying)
+    assert "lack of memory" in state.unreadable["tiger.txt"]
+    assert len(state.unreadable) == 3
+    assert update(index, files, reader).files == 0, "not each time"
+    index.try_again()
+    state = update(index, files, reader)
+    assert (state.files, state.unreadable) == (3, {})
+    assert names(index, files, "tigers") == ["papers/tiger.txt, line 1"]
+
+
+def test_reason_of_an_unreadable_file_comes_from_the_process_that_read_it(index: FolderIndex, files: Path) -> None:
+    (files / "notes.pdf").write_text("zebras in a text", encoding="utf-8")
+    (files / "scan.pdf").write_bytes(pdf_of("", ""))
+    with closing(TextReader(READING)) as reader:
+        reasons = update(index, files, reader).unreadable
+    assert reasons["notes.pdf"].startswith("notes.pdf is damaged or no PDF; open it in a PDF viewer")
+    assert reasons["scan.pdf"].startswith("scan.pdf holds no text that can be read")
+
+
 def test_process_that_reads_picture_after_picture_is_waited_for(
     files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -969,7 +993,7 @@ def test_name_that_is_no_text_is_named(files: Path) -> None:
         Path(os.fsdecode(name)).write_text("coffee", encoding="utf-8")
     except OSError:
         pytest.skip("this file system has only names in Unicode")
-    assert list_files(files).unreadable == ["caf?.txt"]
+    assert list_files(files).unreadable.keys() == {"caf?.txt"}
 
 
 EXCERPT = Excerpt("/home/me/papers/a.pdf", "papers/a.pdf", 3, 0, "By day.")

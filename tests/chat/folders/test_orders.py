@@ -378,11 +378,13 @@ class _Story:
         self.index.__exit__()
         self.index, self.vectors = self._open(), None
         self.index.keep(self.kept)
+        self.index.try_again()
 
     def settle(self) -> None:
         """Read all that can be read, as in some time without a change."""
         self.disk.bring_back()
         self.index.keep(self.kept)
+        self.index.try_again()
         self._settle(self.index, self)
         self.vectors = self.index.ready(self.embedder, self.vectors)
 

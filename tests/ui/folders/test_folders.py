@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,7 +17,7 @@ from headstart.chat.folders import folder_files
 from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
-from headstart.errors import EngineLostError, HistoryError
+from headstart.errors import EngineLostError, HistoryError, Translatable
 from headstart.ui.folders import folders_controller
 from headstart.ui.folders.folder_list import ENGLISH_MODEL, MODEL_OF_LANGUAGES, FolderRow
 from headstart.ui.folders.folders_controller import FolderFindings
@@ -514,8 +514,7 @@ GONE = "The folder is not there. What was read of it is kept until you remove it
         (FolderState("a", problem=UNREAD), "Not read yet"),
         (FolderState("a", 12, problem=MISSING), GONE),
         (FolderState("a", 20_000, problem=CUT), "20,000 files. Only the first 20,000 files are read."),
-        (FolderState("a", 2, unreadable=("b.pdf",)), "2 files\n1 file could not be read: b.pdf"),
-        (FolderState("a", 2, unreadable=("b", "c", "d", "e")), "2 files\n4 files could not be read: b, c, d, …"),
+        (FolderState("a", 2, unreadable={"b.pdf": Translatable("It is damaged.")}), "2 files"),
     ],
 )
 def test_state_is_described(qtbot: QtBot, state: FolderState, sentence: str) -> None:
@@ -524,6 +523,23 @@ def test_state_is_described(qtbot: QtBot, state: FolderState, sentence: str) -> 
     row = FolderRow("a", around)
     row.show_state(state, has_model=True)
     assert row.status.text() == sentence
+
+
+def test_reasons_of_unreadable_files_can_be_unfolded(qtbot: QtBot) -> None:
+    around = QWidget()
+    qtbot.addWidget(around)
+    row = FolderRow("a", around)
+    reason = Translatable("{name} is encrypted.", name="<b>b</b>.pdf")
+    row.show_state(FolderState("a", 2, unreadable={"sub/dir/b.pdf": reason, "sub/": reason}), has_model=True)
+    assert row.unreadable.text() == "2 files could not be read"
+    assert row.reasons.isHidden()
+    row.unreadable.click()
+    assert not row.reasons.isHidden()
+    assert row.reasons.text() == "• <b>b</b>.pdf is encrypted. (in sub/dir)\n• <b>b</b>.pdf is encrypted."
+    assert row.reasons.textFormat() == Qt.TextFormat.PlainText
+    row.show_state(FolderState("a", 2), has_model=True)
+    assert row.unreadable.isHidden()
+    assert row.reasons.isHidden()
 
 
 def test_fault_of_the_index_is_said_once(qtbot: QtBot, app: Program, papers: Path) -> None:

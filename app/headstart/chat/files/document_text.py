@@ -54,7 +54,7 @@ def require_small(path: Path, largest: int = LARGEST) -> None:
         raise unreadable(path, error) from None
     if size > largest:
         raise AttachmentError(
-            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
+            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; use a part of it.",
             path=path.name,
             size=size / 1e6,
             largest=largest / 1e6,
@@ -64,13 +64,15 @@ def require_small(path: Path, largest: int = LARGEST) -> None:
 def unreadable(path: Path, error: OSError) -> AttachmentError:
     """Return the error of a file that cannot be opened."""
     return AttachmentError(
-        "{path} cannot be read ({strerror}); check that it is there.", path=path, strerror=error.strerror
+        "{path} cannot be read ({strerror}); check that it is there and that you may read it.",
+        path=path,
+        strerror=error.strerror,
     )
 
 
 def without_text(path: Path) -> AttachmentError:
     """Return the error of a document that has no text."""
-    return AttachmentError("{path} has no text; there is nothing to attach.", path=path.name)
+    return AttachmentError("{path} has no text; there is nothing to read.", path=path.name)
 
 
 def read(
@@ -86,7 +88,7 @@ def read(
     except DAMAGE:
         raise AttachmentError(
             "{path} is damaged or not what its name says; open it in the program that made it, save it again, and "
-            "attach that.",
+            "use that.",
             path=path.name,
         ) from None
     if not text.strip():
@@ -140,7 +142,7 @@ def book(path: Path, read_picture: ReadPicture = no_picture) -> str:
         chapters = list(_chapters(archive))
         if _locked(archive) & set(chapters):
             raise AttachmentError(
-                "{path} is protected against copying, so it cannot be read; attach a copy without protection.",
+                "{path} is protected against copying, so it cannot be read; use a copy without protection.",
                 path=path.name,
             )
 
@@ -188,7 +190,7 @@ def require_unpacked_small(path: Path, archive: zipfile.ZipFile, largest: int = 
     size = sum(entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(markup))
     if size > largest:
         raise AttachmentError(
-            "{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach "
+            "{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; use "
             "a part of it.",
             path=path.name,
             size=size / 1e6,

@@ -46,8 +46,7 @@ def open_pdf(path: Path, most_pages: int = MOST_PAGES) -> "PdfReader":
         raise _damaged(path) from None
     if count > most_pages:
         raise AttachmentError(
-            "{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of "
-            "their own.",
+            "{path} has {count:,} pages, and {most_pages} is the most; use those that matter as a file of their own.",
             path=path.name,
             count=count,
             most_pages=most_pages,
@@ -128,7 +127,7 @@ def _is_unusable(text: str, min_letters: int = _MIN_LETTERS) -> bool:
 def _without_letters(path: Path, where: str = "") -> AttachmentError:
     return AttachmentError(
         "{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a "
-        "meaning; have its text recognised (OCR) as for a scan, then attach that.",
+        "meaning; have its text recognised (OCR) as for a scan, then use that.",
         path=path.name,
         where=where,
     )
@@ -138,7 +137,7 @@ def _without_text(path: Path, *, needs_model: bool = False) -> AttachmentError:
     if needs_model:
         return ModelMissingError(
             "{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is "
-            "installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.",
+            "installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).",
             model="PP-OCRv6",
             path=path.name,
         )
@@ -150,11 +149,13 @@ def _require_small(path: Path) -> None:
         size = path.stat().st_size
     except OSError as error:
         raise AttachmentError(
-            "{path} cannot be read ({strerror}); check that it is there.", path=path.name, strerror=error.strerror
+            "{path} cannot be read ({strerror}); check that it is there and that you may read it.",
+            path=path.name,
+            strerror=error.strerror,
         ) from None
     if size > LARGEST:
         raise AttachmentError(
-            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.",
+            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; use a part of it.",
             path=path.name,
             size=size / 1e6,
             largest=LARGEST / 1e6,
@@ -163,13 +164,13 @@ def _require_small(path: Path) -> None:
 
 def _locked(path: Path) -> AttachmentError:
     return AttachmentError(
-        "{path} is encrypted; open it with its password, save a copy without one, and attach that.", path=path.name
+        "{path} is encrypted; open it with its password, save a copy without one, and use that.", path=path.name
     )
 
 
 def _damaged(path: Path, where: str = "") -> AttachmentError:
     return AttachmentError(
-        "{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.",
+        "{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and use that.",
         path=path.name,
         where=where,
     )

@@ -142,8 +142,8 @@ class EmbeddedPictures:
         if self._recognize or not self.num_left:
             return document_text.without_text(path)
         return ModelMissingError(
-            "{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on "
-            "the page of models (`headstart models add pp-ocrv6`), then attach it again.",
+            "{path} holds pictures but no text, and no model that reads text in pictures is installed; it can be read "
+            "once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).",
             model="PP-OCRv6",
             path=path.name,
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 import psutil
@@ -19,7 +19,7 @@ import psutil
 from headstart.chat.files import attachments, document_text, pdf_text, pictures
 from headstart.chat.files.attachments import DocumentKind
 from headstart.chat.files.pictures import Recognize
-from headstart.errors import AttachmentError
+from headstart.errors import AttachmentError, Translatable
 
 MAX_FILES = 20_000  # in one folder
 MAX_PAGES = 20_000  # of a PDF
@@ -30,7 +30,7 @@ PIECE = 200_000  # characters of a text without pages that are read at a time
 _POLL_S = 0.02  # a question waits as long
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NICE = 10
-_BUSY = "busy"
+_BUSY, _SKIPPED = "busy", "skipped"  # replies of the reading process
 _LAST_TIME = 2**63 - 1  # ns, in 2262
 
 
@@ -70,7 +70,7 @@ class Listing:
 
     files: dict[str, FileStat] = field(default_factory=dict)
     skipped: int = 0  # hidden files and folders, links, folders of programs, and files that are too large
-    unreadable: list[str] = field(default_factory=list)  # folders that cannot be listed, and what their names are not
+    unreadable: dict[str, Translatable] = field(default_factory=dict)  # folders and names, and why
     is_cut: bool = False  # there are more than MAX_FILES
 
 
@@ -80,6 +80,17 @@ class NoTextError(Exception):
 
 class CancelledError(Exception):
     """The reading of a file was cancelled."""
+
+
+class ReaderDiedError(AttachmentError):
+    """The process that reads a file died at it twice."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "The program that reads {name} ended twice at it, maybe for lack of memory; close other programs and start "
+            "Headstart again, or save the file in parts.",
+            name=name,
+        )
 
 
 def list_files(folder: Path, is_wanted: Callable[[], bool] = lambda: True) -> Listing:
@@ -93,10 +104,10 @@ def list_files(folder: Path, is_wanted: Callable[[], bool] = lambda: True) -> Li
         try:
             with os.scandir(folder / inside) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
             if not inside:
                 raise
-            listing.unreadable.append(inside)
+            listing.unreadable[inside] = unopened(inside, error)
             continue
         folders = [f"{inside}{entry.name}/" for entry in found if _take(listing, inside, entry)]
         waiting += reversed(folders)
@@ -109,8 +120,13 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     try:
         state = entry.stat(follow_symlinks=False)
         path.encode()
-    except (OSError, UnicodeEncodeError):
-        listing.unreadable.append(path.encode(errors="replace").decode())
+    except OSError as error:
+        listing.unreadable[_shown(path)] = unopened(_shown(path), error)
+        return False
+    except UnicodeEncodeError:
+        listing.unreadable[_shown(path)] = Translatable(
+            "The name of {name} has bytes that are no letters; give the file another name.", name=_shown(entry.name)
+        )
         return False
     attributes = getattr(state, "st_file_attributes", 0)  # of Windows
     if entry.name.startswith(".") or attributes & (stat.FILE_ATTRIBUTE_HIDDEN | stat.FILE_ATTRIBUTE_REPARSE_POINT):
@@ -124,6 +140,19 @@ def _take(listing: Listing, inside: str, entry: "os.DirEntry[str]") -> bool:
     else:
         listing.files[path] = FileStat.of(state)
     return False
+
+
+def unopened(path: str, error: OSError) -> Translatable:
+    """Return why a file or folder cannot be read now."""
+    return Translatable(
+        "{name} cannot be opened ({reason}); see that you may read it and that no other program keeps it.",
+        name=PurePosixPath(path).name,
+        reason=error.strerror or str(error),
+    )
+
+
+def _shown(path: str) -> str:
+    return path.encode(errors="replace").decode()
 
 
 def pieces(
@@ -206,9 +235,9 @@ def serve(
             for piece in pieces(Path(path), start, find_recognize(), lambda *_: write(json.dumps(_BUSY))):
                 write(json.dumps(piece))
         except NoTextError:
-            write(json.dumps("skipped"))
-        except AttachmentError:
-            write(json.dumps("unreadable"))
+            write(json.dumps(_SKIPPED))
+        except AttachmentError as error:
+            write(json.dumps(error.text.as_data()))
 
 
 class TextReader:
@@ -248,7 +277,7 @@ class _Process:
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._place: tuple[_File, int] | None = None  # of the next piece; None: no file is being read
-        self._given_up = set[_File]()  # until the program starts again
+        self._given_up = set[_File]()  # after a long silence; until the program starts again
 
     def read(self, file: _File, start: int, is_wanted: Callable[[], bool]) -> Iterator[FileSection]:
         name = Path(file[0]).name
@@ -263,20 +292,23 @@ class _Process:
                 died_at = start
                 self.close()
                 continue
-            reply = json.loads(line or '"unreadable"')
+            if line:
+                reply = json.loads(line)
+            else:
+                self.close()
+                if not (last.unit is Unit.PAGE and last.next):
+                    if line == "":
+                        raise ReaderDiedError(name)
+                    self._given_up.add(file)
+                    break
+                reply = ["", Unit.PAGE, start + 1, start + 1, last.share]  # the page takes too long: go on behind it
             if reply == _BUSY:
                 self._place = (file, start)
                 continue
-            if not line and last.unit is Unit.PAGE and last.next:  # one page takes too long: go on behind it
-                self.close()
-                reply = ["", Unit.PAGE, start + 1, start + 1, last.share]
-            elif not line:
-                self._given_up.add(file)
-                self.close()
-            if reply == "skipped":
+            if reply == _SKIPPED:
                 raise NoTextError
-            if reply == "unreadable":
-                break
+            if isinstance(reply, dict):
+                raise AttachmentError(Translatable.from_data(reply))
             text, unit, place, after, share = reply
             last = FileSection(text, Unit(unit), place, after, share)
             if last.next:
@@ -285,7 +317,11 @@ class _Process:
             yield last
             if not last.next:
                 return
-        raise AttachmentError("{name} could not be read to its end.", name=name)
+        raise AttachmentError(
+            "Reading {name} took more than {minutes:.0f} minutes at one place; save the file in parts.",
+            name=name,
+            minutes=SILENCE_S / 60,
+        )
 
     def close(self) -> None:
         if self._process:

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -30,19 +30,21 @@ from headstart.chat.folders.folder_files import (
     FileStat,
     Listing,
     NoTextError,
+    ReaderDiedError,
     Unit,
     list_files,
+    unopened,
 )
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.chat.folders.folder_search import FolderSearch
 from headstart.chat.history import database, erasing
 from headstart.chat.history.database import FOLDERS_NAME, Key
-from headstart.errors import AttachmentError, HistoryError
+from headstart.errors import AttachmentError, HistoryError, Translatable
 
 if TYPE_CHECKING:
     from headstart.chat.folders.vectors import StoredVectors
 
-VERSION = 6
+VERSION = 7
 WINDOW = 400  # bytes of text for one vector; windows overlap by half
 _LONG = 0.01  # share of a file; if its first piece has less, such as a page of 200, it takes long whatever its size
 _BATCH = 2  # passages that get their vectors at a time; a question waits as long
@@ -69,6 +71,7 @@ _SCHEMA = (
         share REAL NOT NULL DEFAULT 1,
         title TEXT NOT NULL DEFAULT '',
         headings TEXT NOT NULL DEFAULT '[]',
+        reason TEXT NOT NULL DEFAULT '""',
         UNIQUE (folder, path)
     )""",
     """CREATE TABLE passage (
@@ -125,7 +128,9 @@ _DAMAGED = f"{FOLDERS_NAME}.damaged"  # a file beside an index in which damage w
 _NEVER = FileStat(-1, -1)  # of a file that is tried again each time
 _MODEL = "model"  # name of the memo with the model of the vectors
 _RECOGNITION = "recognition"  # name of the memo with the model that reads pictures
-_READ, _READING, _SKIPPED, _UNREADABLE = "read", "reading", "skipped", "unreadable"  # states of a file
+_READ, _READING, _SKIPPED = "read", "reading", "skipped"  # states of a file
+_UNREADABLE, _DIED = "unreadable", "died"  # likewise; the process that read it died
+_NO_REASON = Translatable()
 MISSING, CUT, UNREAD = "missing", "cut", "unread"  # problems of a folder; the last until all files were read once
 _log = logging.getLogger(__name__)
 
@@ -155,7 +160,7 @@ class FolderState:
     path: str
     files: int = 0  # with text
     skipped: int = 0  # without text, hidden, links, or too large
-    unreadable: tuple[str, ...] = ()  # paths in the folder
+    unreadable: Mapping[str, Translatable] = field(default_factory=dict)  # paths in the folder, and why
     passages: int = 0
     embedded: int = 0  # passages with vectors
     problem: str = ""  # MISSING, CUT, UNREAD, or none
@@ -262,6 +267,12 @@ class FolderIndex:
         if large:
             yield self.state(folder)
 
+    def try_again(self) -> None:
+        """Have the next update read the files at which the reading process died: it may have lacked memory."""
+        again = "UPDATE file SET size = ?, changed = ? WHERE state = ?"
+        with _translate_errors(self.path), database.transaction(self._connection):
+            self._connection.execute(again, (*_NEVER, _DIED))
+
     def follow_recognition(self, model: str) -> None:
         """Have files read again that may hold pictures of text, if another model reads them than before."""
         query = "SELECT ifnull((SELECT value FROM memo WHERE name = ?), '')"
@@ -270,8 +281,8 @@ class FolderIndex:
                 return
             with database.transaction(self._connection):
                 illustrated = " OR ".join(f"path LIKE '%{ending}'" for ending in ILLUSTRATED_ENDINGS)
-                gone = f"DELETE FROM file WHERE state IN (?, ?) OR {illustrated}"  # noqa: S608 - endings of ours
-                if model and self._connection.execute(gone, (_SKIPPED, _UNREADABLE)).rowcount:
+                gone = f"DELETE FROM file WHERE state IN (?, ?, ?) OR {illustrated}"  # noqa: S608 - endings of ours
+                if model and self._connection.execute(gone, (_SKIPPED, _UNREADABLE, _DIED)).rowcount:
                     erasing.add_order(self._connection)
                 self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (_RECOGNITION, model))
 
@@ -310,16 +321,16 @@ class FolderIndex:
             "JOIN file ON file.rank = passage.file WHERE file.folder = folder.rank) AS embedded "
             "FROM folder WHERE path = ?"
         )
-        unreadable = "SELECT path FROM file WHERE folder = ? AND state = ? ORDER BY path LIMIT ?"
+        unreadable = "SELECT path, reason FROM file WHERE folder = ? AND state IN (?, ?) ORDER BY path LIMIT ?"
         with _translate_errors(self.path):
             row = self._connection.execute(query, (_READ, _SKIPPED, folder)).fetchone()
             if row is None:
                 return FolderState(folder, problem=UNREAD)
-            values = (row["rank"], _UNREADABLE, _MAX_NAMED)
-            names = tuple(name[0] for name in self._connection.execute(unreadable, values))
+            found = self._connection.execute(unreadable, (row["rank"], _UNREADABLE, _DIED, _MAX_NAMED))
+            reasons = {path: Translatable.from_data(json.loads(reason)) for path, reason in found}
             is_english = self._is_english(row["rank"])
         return FolderState(
-            folder, row["files"], row["skipped"], names, row["passages"], row["embedded"], row["problem"], is_english
+            folder, row["files"], row["skipped"], reasons, row["passages"], row["embedded"], row["problem"], is_english
         )
 
     def problem(self, folder: str) -> str:
@@ -443,6 +454,7 @@ class FolderIndex:
                 old
                 for old in (path, *gone)
                 if old in rows and rows[old]["size"] == state.size and _suffix(old) == _suffix(path)
+                if old == path or rows[old]["state"] not in (_UNREADABLE, _DIED)  # their reasons have their names
             ]
             old = _same(others, rows, folder / path) if others and is_wanted() else None
             if old is None:
@@ -496,7 +508,9 @@ class FolderIndex:
             if os.access(folder / path, os.F_OK):
                 _log.info("%s: %s", folder / path, error)
                 is_locked = isinstance(error, OSError) or not os.access(folder / path, os.R_OK)
-                self._write(rank, path, _NEVER if is_locked else before, _UNREADABLE)
+                kind = _DIED if isinstance(error, ReaderDiedError) else _UNREADABLE
+                reason = unopened(path, error) if isinstance(error, OSError) else error.text
+                self._write(rank, path, _NEVER if is_locked else before, kind, reason=reason)
             else:  # deleted meanwhile
                 self._remove(rank, [path])
         yield 1.0, True
@@ -516,32 +530,45 @@ class FolderIndex:
         passages = [(file, place, storable(head), storable(text)) for place, head, text in _passages(piece, headings)]
         insert = "INSERT INTO passage (file, place, heading, text) SELECT ?1, ?2, ?3, ?4 "
         insert += "WHERE EXISTS (SELECT 1 FROM file WHERE rank = ?1)"  # removed meanwhile
-        update = "UPDATE file SET state = ?, changed = ?, unit = ?, next = ?, share = ?, headings = ? WHERE rank = ?"
-        kind, changed, above = _READING, state.changed, headings.to_json()
+        update = "UPDATE file SET state = ?, changed = ?, unit = ?, next = ?, share = ?, headings = ?, reason = ? "
+        update += "WHERE rank = ?"
+        kind, changed, above, why = _READING, state.changed, headings.to_json(), _NO_REASON
         with _translate_errors(self.path), database.transaction(self._connection):
             self._connection.executemany(insert, passages)
             if not piece.next:
                 has_text = self._connection.execute("SELECT 1 FROM passage WHERE file = ?", (file,)).fetchone()
                 kind, changed, above = _READ if has_text else _UNREADABLE, _distinct(state).changed, "[]"
-            self._connection.execute(update, (kind, changed, piece.unit, piece.next, piece.share, above, file))
+                why = _NO_REASON if has_text else _scan(headings.path)
+            values = (kind, changed, piece.unit, piece.next, piece.share, above, json.dumps(why.as_data()), file)
+            self._connection.execute(update, values)
             if headings.title:
                 title = "UPDATE file SET title = ? WHERE rank = ? AND title = ''"
                 self._connection.execute(title, (storable(headings.title), file))
 
-    def _write(self, rank: int, path: str, state: FileStat, kind: str, digest: bytes | None = None) -> int:
+    def _write(
+        self,
+        rank: int,
+        path: str,
+        state: FileStat,
+        kind: str,
+        digest: bytes | None = None,
+        reason: Translatable = _NO_REASON,
+    ) -> int:
         """Note a file without its text; passages that were read before a fault stay. Return its rank."""
-        insert = "INSERT INTO file (folder, path, size, changed, state, hash) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
-        insert += "WHERE EXISTS (SELECT 1 FROM folder WHERE rank = ?1)"  # removed meanwhile
-        update = "UPDATE file SET size = ?, changed = ?, state = ? WHERE folder = ? AND path = ? AND state = ?"
+        insert = "INSERT INTO file (folder, path, size, changed, state, reason, hash) "
+        insert += "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM folder WHERE rank = ?1)"  # removed
+        update = "UPDATE file SET size = ?, changed = ?, state = ?, reason = ? "
+        update += "WHERE folder = ? AND path = ? AND state = ?"
+        why = json.dumps(reason.as_data())
         with _translate_errors(self.path), database.transaction(self._connection):
             if kind != _READING:
                 state = _distinct(state)
-                values = (*state, kind, rank, path, _READING)
+                values = (*state, kind, why, rank, path, _READING)
                 if self._connection.execute(update, values).rowcount:
                     return 0
             if self._connection.execute("DELETE FROM file WHERE folder = ? AND path = ?", (rank, path)).rowcount:
                 erasing.add_order(self._connection)
-            made = self._connection.execute(insert, (rank, path, *state, kind, digest))
+            made = self._connection.execute(insert, (rank, path, *state, kind, why, digest))
             return made.lastrowid or 0 if made.rowcount else 0
 
     def _remove(self, rank: int, paths: Iterable[str]) -> None:
@@ -552,10 +579,12 @@ class FolderIndex:
 
     def _note_unreadable(self, rank: int, listing: Listing) -> None:
         """Name the folders that cannot be listed like the files that cannot be read."""
-        insert = "INSERT OR IGNORE INTO file (folder, path, size, changed, state) SELECT ?1, ?2, -1, -1, ?3 "
+        insert = (
+            "INSERT OR IGNORE INTO file (folder, path, size, changed, state, reason) SELECT ?1, ?2, -1, -1, ?3, ?4 "
+        )
         insert += "WHERE EXISTS (SELECT 1 FROM folder WHERE rank = ?1)"  # removed meanwhile
         with _translate_errors(self.path), database.transaction(self._connection):
-            rows = [(rank, path, _UNREADABLE) for path in listing.unreadable]
+            rows = [(rank, path, _UNREADABLE, json.dumps(why.as_data())) for path, why in listing.unreadable.items()]
             self._connection.executemany(insert, rows)
 
     def _follow_model(self, name: str) -> None:
@@ -606,11 +635,19 @@ def _passages(piece: FileSection, headings: "_Headings") -> Iterator[tuple[int, 
     headings.above(len(piece.text))
 
 
+def _scan(path: str) -> Translatable:
+    return Translatable(
+        "{name} holds no text; if it is a scan, get PP-OCRv6 on the page of models: it reads text in pictures.",
+        name=PurePosixPath(path).name,
+    )
+
+
 class _Headings:
     """The headings of a text, found while it is read, in the notation of its kind of file."""
 
     def __init__(self, path: str, above: str = "[]") -> None:
         """`above`: what `to_json` returned for the text so far."""
+        self.path = path
         self._has_marks = PurePosixPath(path).suffix.lower() in (".md", ".markdown")
         self._is_prose = self._has_marks or PurePosixPath(path).suffix.lower() in (".txt", ".rst", ".adoc", "")
         self._is_table = path.lower().endswith(TABLE_ENDINGS)

@@ -8,16 +8,17 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from headstart.chat.folders.folder_files import LARGEST, MAX_FILES
 from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.errors import Translatable
 from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import format_size, listed, percent, sentences, short_path, whole
 from headstart.ui.models.catalogue import recipes
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
-from headstart.ui.widgets.labels import ElidedLabel, button, muted
-from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, stacked
+from headstart.ui.widgets.labels import ElidedLabel, Fold, button, muted
+from headstart.ui.widgets.layouts import beside, initial_path, remember_folder, row, stacked
 from headstart.ui.widgets.theme import SMALL
 
 ENGLISH_MODEL, MODEL_OF_LANGUAGES = "all-minilm-l6-v2", "multilingual-e5-small"  # recipes of models that are offered
-_MAX_NAMED = 3  # files that could not be read
 _MIN_SECONDS = 20  # left, before the window says so
 
 
@@ -73,10 +74,10 @@ class FolderList(QWidget):
     def remove(self, folder: str) -> None:
         """Remove a folder from the list, not from the disk."""
         self.folders = tuple(other for other in self.folders if other != folder)
-        row = self._rows.pop(folder)
-        self._column.removeWidget(row)
-        row.hide()
-        row.deleteLater()
+        entry = self._rows.pop(folder)
+        self._column.removeWidget(entry)
+        entry.hide()
+        entry.deleteLater()
         self._update()
         self.changed.emit()
 
@@ -91,10 +92,10 @@ class FolderList(QWidget):
         column.addLayout(beside(None, self._offer, self.model_button, growing=self._offer))
 
     def _add_row(self, folder: str) -> None:
-        row = self._rows[folder] = FolderRow(folder, self)
-        row.remove.clicked.connect(partial(self.remove, folder))
-        self._column.addWidget(row)
-        row.show_state(self._controller.state(folder), has_model=bool(self._model))
+        entry = self._rows[folder] = FolderRow(folder, self)
+        entry.remove.clicked.connect(partial(self.remove, folder))
+        self._column.addWidget(entry)
+        entry.show_state(self._controller.state(folder), has_model=bool(self._model))
 
     def _update(self) -> None:
         self._none.setVisible(not self.folders)
@@ -132,15 +133,20 @@ class FolderList(QWidget):
 
 
 class FolderRow(QWidget):
-    """A folder, its state, and a button that removes it."""
+    """A folder, its state, a button that removes it, and the files that could not be read, each with the reason."""
 
     def __init__(self, folder: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._name, self.status = ElidedLabel(self, Qt.TextElideMode.ElideMiddle), muted("", self)
         self._name.show_text(short_path(Path(folder)))
         self.remove = icon_button("close", self.tr("Remove {}").format(folder), self)
+        self.reasons = muted("", self, selectable=True)
+        self.reasons.setTextFormat(Qt.TextFormat.PlainText)  # it has names of files
+        self.unreadable = Fold("", self.reasons, self)
+        self.unreadable.setAutoDefault(False)
         text = stacked(None, self._name, self.status, spacing=0)
-        beside(self, text, self.remove, growing=text)
+        head = beside(None, text, self.remove, growing=text)
+        stacked(self, head, row(self.unreadable), self.reasons, spacing=0)
 
     def show_state(self, state: FolderState, *, has_model: bool) -> None:
         """Show what the index has of the folder."""
@@ -149,7 +155,13 @@ class FolderRow(QWidget):
             "Hidden files, links, folders such as node_modules, files without text and files above {largest} are "
             "skipped."
         ).format(largest=format_size(LARGEST))
-        self.status.setToolTip("\n".join([*state.unreadable, skipped]))
+        self.status.setToolTip(skipped)
+        count = len(state.unreadable)
+        one, several = self.tr("1 file could not be read"), self.tr("{} files could not be read")
+        self.unreadable.setText(one if count == 1 else several.format(whole(count)))
+        self.unreadable.setVisible(count > 0)
+        self.reasons.setText("\n".join(f"• {self._reason(*each)}" for each in state.unreadable.items()))
+        self.reasons.setVisible(count > 0 and self.unreadable.isChecked())
 
     def _words(self, state: FolderState, *, has_model: bool) -> str:
         if state.problem == MISSING:
@@ -176,7 +188,7 @@ class FolderRow(QWidget):
         if state.problem == CUT:
             first = self.tr("Only the first {} files are read.").format(whole(MAX_FILES))
             words = sentences(self.tr("{}.").format(words), first)
-        return "\n".join(filter(None, (words, self._unreadable(state.unreadable))))
+        return words
 
     def _with_time(self, words: str, seconds: float | None) -> str:
         """Append the remaining time, if it is known and worth mentioning."""
@@ -186,9 +198,8 @@ class FolderRow(QWidget):
         left = self.tr("about {} minutes left") if minutes > 1 else self.tr("about a minute left")
         return listed([words, left.format(whole(minutes))])
 
-    def _unreadable(self, paths: tuple[str, ...]) -> str:
-        if not paths:
-            return ""
-        names = listed([*paths[:_MAX_NAMED], *(["…"] if len(paths) > _MAX_NAMED else [])])
-        one, several = self.tr("1 file could not be read: {names}"), self.tr("{count} files could not be read: {names}")
-        return (one if len(paths) == 1 else several).format(count=whole(len(paths)), names=names)
+    def _reason(self, path: str, reason: Translatable) -> str:
+        """Return the sentence about a file, which names it, and the folder that it is in."""
+        inside = path.rstrip("/").rpartition("/")[0]
+        sentence = translate_error(reason)
+        return self.tr("{} (in {})").format(sentence, inside) if inside else sentence

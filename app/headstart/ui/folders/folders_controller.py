@@ -225,6 +225,7 @@ class FoldersController(QObject):
             index.keep(folders)
             if is_first:
                 index.erase()
+                index.try_again()
             self._follow_installed()
             recognition = find_recognition()
             index.follow_recognition(recognition.name if recognition else "")

@@ -324,12 +324,12 @@
         <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft model” empty.</translation>
     </message>
     <message>
-        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
+        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} holds pictures but no text, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models.</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models, then attach it again.</translation>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models.</translation>
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>

@@ -2585,6 +2585,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>读取 {path}</translation>
     </message>
     <message>
+        <source>Reading {name} took more than {minutes:.0f} minutes at one place; save the file in parts.</source>
+        <translation>读取 {name} 时在一处用了超过 {minutes:.0f} 分钟；请将文件分成几部分保存。</translation>
+    </message>
+    <message>
         <source>Run a command</source>
         <translation>运行命令</translation>
     </message>
@@ -2631,6 +2635,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
         <translation>无法使用聊天历史记录 {path}（{error}）；请重试，仍不行则重启程序。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged; open Headstart&apos;s window, which saves what can be read.</source>
+        <translation>聊天记录 {path} 已损坏；请打开 Headstart 的窗口，它会保存可以读取的内容。</translation>
     </message>
     <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
@@ -2813,6 +2821,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型名称最多 {most} 字节，而 {name!r} 有 {size} 字节；请使用更短的名称。</translation>
     </message>
     <message>
+        <source>The name of {name} has bytes that are no letters; give the file another name.</source>
+        <translation>{name} 的名称中有不是文字的字节；请给文件换一个名称。</translation>
+    </message>
+    <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
         <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
     </message>
@@ -2835,6 +2847,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The picture cannot be read here; save it as a file, and attach that.</source>
         <translation>无法读取该图片；请将其保存为文件，然后附加该文件。</translation>
+    </message>
+    <message>
+        <source>The program that reads {name} ended twice at it, maybe for lack of memory; close other programs and start Headstart again, or save the file in parts.</source>
+        <translation>读取 {name} 的程序两次在此文件处结束，可能是内存不足；请关闭其他程序并重新启动 Headstart，或将文件分成几部分保存。</translation>
     </message>
     <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
@@ -3185,8 +3201,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 总是先思考再回答：请把“思考”设为自动。</translation>
     </message>
     <message>
-        <source>{name} could not be read to its end.</source>
-        <translation>{name} 无法读到末尾。</translation>
+        <source>{name} cannot be loaded ({error}); export it again.</source>
+        <translation>无法加载 {name}（{error}）；请重新导出它。</translation>
     </message>
     <message>
         <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
@@ -3325,32 +3341,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
     </message>
     <message>
-        <source>{path} has no text; there is nothing to attach.</source>
-        <translation>{path} 没有文本，没有可附加的内容。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
-        <translation>{path} 解压后有 {size:.0f} MB 的文本和标记，最多可为 {largest:.0f} MB；请附加其中一部分。</translation>
-    </message>
-    <message>
         <source>{path} holds no text that can be read, not even in pictures.</source>
         <translation>{path} 中没有可以读取的文字，图片中也没有。</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} 像扫描件一样只有页面图片而没有文字，并且没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
-    </message>
-    <message>
-        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
-        <translation>{path} 已损坏，或与其名称不符；请在制作它的程序中打开并重新保存，然后再附加。</translation>
-    </message>
-    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；请在其中改正。</translation>
-    </message>
-    <message>
-        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
-        <translation>{path} 受防复制保护，无法读取；请附加没有保护的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -3909,6 +3905,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法转换 {name}（{error}）。</translation>
     </message>
     <message>
+        <source>{name} cannot be opened ({reason}); see that you may read it and that no other program keeps it.</source>
+        <translation>无法打开 {name}（{reason}）；请确认您有权读取它，且没有其他程序占用它。</translation>
+    </message>
+    <message>
         <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
         <translation>无法连接 {name}，地址为 {url}（{detail}）；请确认服务器正在运行，且这台电脑已联网。</translation>
     </message>
@@ -3983,6 +3983,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} has {present} bytes instead of {wanted}</source>
         <translation>{name} 有 {present} 字节，应为 {wanted} 字节</translation>
+    </message>
+    <message>
+        <source>{name} holds no text; if it is a scan, get PP-OCRv6 on the page of models: it reads text in pictures.</source>
+        <translation>{name} 没有文字；如果是扫描件，请在模型页面获取 PP-OCRv6，它能识别图片中的文字。</translation>
     </message>
     <message>
         <source>{name} is a mail of a kind that cannot be read here; save it as .eml.</source>
@@ -4097,6 +4101,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source} 的 {name} 与以前导出时提交 {revision} 中的文件不同；请清空 hub 的缓存后重试，或者在信任新文件时先移除该模型。</translation>
     </message>
     <message>
+        <source>{name} reads text in pictures and cannot chat: choose another model.</source>
+        <translation>{name} 用于识别图片中的文字，不能聊天：请选择其他模型。</translation>
+    </message>
+    <message>
         <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
         <translation>{name} 转换后读出的是 {text} 而不是 {proof}；请选择其他模型。</translation>
     </message>
@@ -4113,6 +4121,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 按规则 {splitting!r} 切分文本，此处不支持该规则；支持的有 {splittings}。请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
     </message>
     <message>
+        <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
+        <translation>{name} 用于将文本转换为向量，不能聊天：请选择其他模型。</translation>
+    </message>
+    <message>
         <source>{name} wants a key{in_brackets}; give it with {command}.</source>
         <translation>{name} 需要密钥{in_brackets}；请填写密钥并重新添加该服务器。</translation>
     </message>
@@ -4127,6 +4139,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} was replaced while it was checked; run the check again.</source>
         <translation>{name} 在检查期间被替换；请重新运行检查。</translation>
+    </message>
+    <message>
+        <source>{name} writes down speech and cannot chat: choose another model.</source>
+        <translation>{name} 用于转写语音，不能聊天：请选择其他模型。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
@@ -4185,10 +4201,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{reason}）。</translation>
     </message>
     <message>
-        <source>{path} cannot be read ({strerror}); check that it is there.</source>
-        <translation>无法读取 {path}（{strerror}）；请检查它是否存在。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
         <translation>无法读取 {path}（{strerror}）；请选择您有权打开的文件。</translation>
     </message>
@@ -4199,6 +4211,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be written ({reason}), so nothing was changed; make room there.</source>
         <translation>无法写入 {path}（{reason}），因此没有任何更改；请在那里腾出空间。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}); make room there, and see that you may write there.</source>
+        <translation>无法写入 {path}（{reason}）；请在那里腾出空间，并确认您有权写入。</translation>
     </message>
     <message>
         <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
@@ -4219,22 +4235,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has no text.</source>
         <translation>{path} 没有文本。</translation>
-    </message>
-    <message>
-        <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
-        <translation>{path} 有 {count:,} 页，而最多为 {most_pages} 页；请将需要的页面另存为文件后附加。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.</source>
-        <translation>{path} 有 {size:.1f} MB，而 PDF 最多为 {largest:.0f} MB；请附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
-        <translation>{path} 有 {size:.1f} MB，而最多为 {largest:.0f} MB；请附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} 只有图片而没有文字，并且没有安装识别图片文字的模型；请在模型页面获取 PP-OCRv6，然后重新附加。</translation>
     </message>
     <message>
         <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>
@@ -4267,14 +4267,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is damaged; export the model again.</source>
         <translation>{path} 已损坏；请重新导出模型。</translation>
-    </message>
-    <message>
-        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
-        <translation>{path} 已损坏{where}或不是 PDF；请用 PDF 阅读器打开并重新保存，再附加。</translation>
-    </message>
-    <message>
-        <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
-        <translation>{path} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>
@@ -4311,10 +4303,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
         <translation>{path} 不是文件；请选择一个含有聊天模板的文件。</translation>
-    </message>
-    <message>
-        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
-        <translation>{path}{where}显示了文字，却没有说明是哪些字，提取出的只是没有意义的符号；请像扫描件一样先识别其中的文字（OCR），然后再附加。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>
@@ -4495,6 +4483,58 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); check that it is there and that you may read it.</source>
+        <translation>无法读取 {path}（{strerror}）；请检查它是否存在，以及您是否有权读取它。</translation>
+    </message>
+    <message>
+        <source>{path} has no text; there is nothing to read.</source>
+        <translation>{path} 没有文本，没有可读取的内容。</translation>
+    </message>
+    <message>
+        <source>{path} has {count:,} pages, and {most_pages} is the most; use those that matter as a file of their own.</source>
+        <translation>{path} 有 {count:,} 页，而最多为 {most_pages} 页；请将需要的页面另存为文件后使用。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; use a part of it.</source>
+        <translation>{path} 解压后有 {size:.0f} MB 的文本和标记，最多可为 {largest:.0f} MB；请使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; use a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而 PDF 最多为 {largest:.0f} MB；请使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; use a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而最多为 {largest:.0f} MB；请使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} 只有图片而没有文字，并且没有安装识别图片文字的模型；在模型页面获取 PP-OCRv6 后即可读取。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} 像扫描件一样只有页面图片而没有文字，并且没有安装识别图片文字的模型；在模型页面获取 PP-OCRv6 后即可读取。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and use that.</source>
+        <translation>{path} 已损坏，或与其名称不符；请在制作它的程序中打开并重新保存，然后使用新文件。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and use that.</source>
+        <translation>{path} 已损坏{where}或不是 PDF；请用 PDF 阅读器打开并重新保存，然后使用新文件。</translation>
+    </message>
+    <message>
+        <source>{path} is encrypted; open it with its password, save a copy without one, and use that.</source>
+        <translation>{path} 已加密；请用密码打开它，另存一份无密码的副本，再使用该副本。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; use a copy without protection.</source>
+        <translation>{path} 受防复制保护，无法读取；请使用没有保护的副本。</translation>
+    </message>
+    <message>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then use that.</source>
+        <translation>{path}{where}显示了文字，却没有说明是哪些字，提取出的只是没有意义的符号；请像扫描件一样先识别其中的文字（OCR），再使用结果。</translation>
     </message>
     <message>
         <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
@@ -4748,6 +4788,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>隐藏文件、链接、node_modules 之类的文件夹、没有文本的文件以及大于 {largest} 的文件会被跳过。</translation>
     </message>
     <message>
+        <source>1 file could not be read</source>
+        <translation>1 个文件无法读取</translation>
+    </message>
+    <message>
+        <source>{} files could not be read</source>
+        <translation>{} 个文件无法读取</translation>
+    </message>
+    <message>
         <source>The folder is not there. What was read of it is kept until you remove it here.</source>
         <translation>文件夹不在了。已读取的内容会保留，直到您在这里移除它。</translation>
     </message>
@@ -4796,12 +4844,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>大约还需一分钟</translation>
     </message>
     <message>
-        <source>1 file could not be read: {names}</source>
-        <translation>1 个文件无法读取：{names}</translation>
-    </message>
-    <message>
-        <source>{count} files could not be read: {names}</source>
-        <translation>{count} 个文件无法读取：{names}</translation>
+        <source>{} (in {})</source>
+        <translation>{}（位于 {}）</translation>
     </message>
 </context>
 <context>

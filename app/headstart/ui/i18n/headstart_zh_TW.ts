@@ -2585,6 +2585,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>讀取 {path}</translation>
     </message>
     <message>
+        <source>Reading {name} took more than {minutes:.0f} minutes at one place; save the file in parts.</source>
+        <translation>讀取 {name} 時在一處用了超過 {minutes:.0f} 分鐘；請將檔案分成幾部分儲存。</translation>
+    </message>
+    <message>
         <source>Run a command</source>
         <translation>執行命令</translation>
     </message>
@@ -2631,6 +2635,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
         <translation>無法使用聊天歷程記錄 {path}（{error}）；請再試一次，仍不行則重新啟動程式。</translation>
+    </message>
+    <message>
+        <source>The chat history {path} is damaged; open Headstart&apos;s window, which saves what can be read.</source>
+        <translation>聊天記錄 {path} 已損壞；請開啟 Headstart 的視窗，它會儲存可以讀取的內容。</translation>
     </message>
     <message>
         <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
@@ -2813,6 +2821,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型名稱最多 {most} 位元組，而 {name!r} 有 {size} 位元組；請使用更短的名稱。</translation>
     </message>
     <message>
+        <source>The name of {name} has bytes that are no letters; give the file another name.</source>
+        <translation>{name} 的名稱中有不是文字的位元組；請給檔案換一個名稱。</translation>
+    </message>
+    <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
         <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
     </message>
@@ -2835,6 +2847,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The picture cannot be read here; save it as a file, and attach that.</source>
         <translation>無法讀取該圖片；請將其儲存為檔案，然後附加該檔案。</translation>
+    </message>
+    <message>
+        <source>The program that reads {name} ended twice at it, maybe for lack of memory; close other programs and start Headstart again, or save the file in parts.</source>
+        <translation>讀取 {name} 的程式兩次在此檔案處結束，可能是記憶體不足；請關閉其他程式並重新啟動 Headstart，或將檔案分成幾部分儲存。</translation>
     </message>
     <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
@@ -3185,8 +3201,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 總是先思考再回答：請將「思考」設為自動。</translation>
     </message>
     <message>
-        <source>{name} could not be read to its end.</source>
-        <translation>{name} 無法讀到結尾。</translation>
+        <source>{name} cannot be loaded ({error}); export it again.</source>
+        <translation>無法載入 {name}（{error}）；請重新匯出它。</translation>
     </message>
     <message>
         <source>{name} fits into the memory in 4 bits only, and agrees so with its source on {agreement} of the tokens, below {floor}; close other programs, take another model, or take it all the same with --weights int4.</source>
@@ -3325,32 +3341,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
     </message>
     <message>
-        <source>{path} has no text; there is nothing to attach.</source>
-        <translation>{path} 沒有文字，沒有可附加的內容。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; attach a part of it.</source>
-        <translation>{path} 解壓縮後有 {size:.0f} MB 的文字和標記，最多可為 {largest:.0f} MB；請附加其中一部分。</translation>
-    </message>
-    <message>
         <source>{path} holds no text that can be read, not even in pictures.</source>
         <translation>{path} 中沒有可以讀取的文字，圖片中也沒有。</translation>
     </message>
     <message>
-        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} 像掃描檔一樣只有頁面圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
-    </message>
-    <message>
-        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and attach that.</source>
-        <translation>{path} 已損壞，或與其名稱不符；請在製作它的程式中開啟並重新儲存，然後再附加。</translation>
-    </message>
-    <message>
         <source>{path} is invalid JSON ({error}); mend it there.</source>
         <translation>{path} 不是有效的 JSON（{error}）；請在其中改正。</translation>
-    </message>
-    <message>
-        <source>{path} is protected against copying, so it cannot be read; attach a copy without protection.</source>
-        <translation>{path} 受防複製保護，無法讀取；請附加沒有保護的副本。</translation>
     </message>
     <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
@@ -3909,6 +3905,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法轉換 {name}（{error}）。</translation>
     </message>
     <message>
+        <source>{name} cannot be opened ({reason}); see that you may read it and that no other program keeps it.</source>
+        <translation>無法開啟 {name}（{reason}）；請確認您有權讀取它，且沒有其他程式佔用它。</translation>
+    </message>
+    <message>
         <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
         <translation>無法連線至 {name}，位址為 {url}（{detail}）；請確認伺服器正在執行，且這台電腦已連上網路。</translation>
     </message>
@@ -3983,6 +3983,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} has {present} bytes instead of {wanted}</source>
         <translation>{name} 有 {present} 位元組，應為 {wanted} 位元組</translation>
+    </message>
+    <message>
+        <source>{name} holds no text; if it is a scan, get PP-OCRv6 on the page of models: it reads text in pictures.</source>
+        <translation>{name} 沒有文字；如果是掃描檔，請在模型頁面取得 PP-OCRv6，它能辨識圖片中的文字。</translation>
     </message>
     <message>
         <source>{name} is a mail of a kind that cannot be read here; save it as .eml.</source>
@@ -4097,6 +4101,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{source} 的 {name} 與以前匯出時提交 {revision} 中的檔案不同；請清空 hub 的快取後重試，或者在信任新檔案時先移除該模型。</translation>
     </message>
     <message>
+        <source>{name} reads text in pictures and cannot chat: choose another model.</source>
+        <translation>{name} 用於辨識圖片中的文字，不能聊天：請選擇其他模型。</translation>
+    </message>
+    <message>
         <source>{name} reads {text} instead of {proof} once it is converted; choose another model.</source>
         <translation>{name} 轉換後讀出的是 {text} 而不是 {proof}；請選擇其他模型。</translation>
     </message>
@@ -4113,6 +4121,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 依規則 {splitting!r} 切分文字，此處不支援該規則；支援的有 {splittings}。請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
     </message>
     <message>
+        <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
+        <translation>{name} 用於將文字轉換為向量，不能聊天：請選擇其他模型。</translation>
+    </message>
+    <message>
         <source>{name} wants a key{in_brackets}; give it with {command}.</source>
         <translation>{name} 需要金鑰{in_brackets}；請填寫金鑰並重新加入該伺服器。</translation>
     </message>
@@ -4127,6 +4139,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} was replaced while it was checked; run the check again.</source>
         <translation>{name} 在檢查期間被取代；請重新執行檢查。</translation>
+    </message>
+    <message>
+        <source>{name} writes down speech and cannot chat: choose another model.</source>
+        <translation>{name} 用於轉寫語音，不能聊天：請選擇其他模型。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
@@ -4185,10 +4201,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{reason}）。</translation>
     </message>
     <message>
-        <source>{path} cannot be read ({strerror}); check that it is there.</source>
-        <translation>無法讀取 {path}（{strerror}）；請檢查它是否存在。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
         <translation>無法讀取 {path}（{strerror}）；請選擇您有權開啟的檔案。</translation>
     </message>
@@ -4199,6 +4211,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be written ({reason}), so nothing was changed; make room there.</source>
         <translation>無法寫入 {path}（{reason}），因此沒有任何變更；請在那裡騰出空間。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({reason}); make room there, and see that you may write there.</source>
+        <translation>無法寫入 {path}（{reason}）；請在那裡騰出空間，並確認您有權寫入。</translation>
     </message>
     <message>
         <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
@@ -4219,22 +4235,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} has no text.</source>
         <translation>{path} 沒有文字。</translation>
-    </message>
-    <message>
-        <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
-        <translation>{path} 有 {count:,} 頁，而最多為 {most_pages} 頁；請將需要的頁面另存為檔案後附加。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.</source>
-        <translation>{path} 有 {size:.1f} MB，而 PDF 最多為 {largest:.0f} MB；請附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
-        <translation>{path} 有 {size:.1f} MB，而最多為 {largest:.0f} MB；請附加其中一部分。</translation>
-    </message>
-    <message>
-        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`), then attach it again.</source>
-        <translation>{path} 只有圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；請在模型頁面取得 PP-OCRv6，然後重新附加。</translation>
     </message>
     <message>
         <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>
@@ -4267,14 +4267,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is damaged; export the model again.</source>
         <translation>{path} 已損毀；請重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
-        <translation>{path} 已損毀{where}或不是 PDF；請用 PDF 閱讀器開啟並重新儲存，再附加。</translation>
-    </message>
-    <message>
-        <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
-        <translation>{path} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>
@@ -4311,10 +4303,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
         <translation>{path} 不是檔案；請選擇一個含有聊天範本的檔案。</translation>
-    </message>
-    <message>
-        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then attach that.</source>
-        <translation>{path}{where}顯示了文字，卻沒有說明是哪些字，擷取出的只是沒有意義的符號；請像掃描檔一樣先辨識其中的文字（OCR），然後再附加。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>
@@ -4495,6 +4483,58 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} in {folder} is missing or not an ordinary file; fetch it again.</source>
         <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); check that it is there and that you may read it.</source>
+        <translation>無法讀取 {path}（{strerror}）；請檢查它是否存在，以及您是否有權讀取它。</translation>
+    </message>
+    <message>
+        <source>{path} has no text; there is nothing to read.</source>
+        <translation>{path} 沒有文字，沒有可讀取的內容。</translation>
+    </message>
+    <message>
+        <source>{path} has {count:,} pages, and {most_pages} is the most; use those that matter as a file of their own.</source>
+        <translation>{path} 有 {count:,} 頁，而最多為 {most_pages} 頁；請將需要的頁面另存為檔案後使用。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.0f} MB of text and markup when it is unpacked, and {largest:.0f} MB is the most; use a part of it.</source>
+        <translation>{path} 解壓縮後有 {size:.0f} MB 的文字和標記，最多可為 {largest:.0f} MB；請使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; use a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而 PDF 最多為 {largest:.0f} MB；請使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; use a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而最多為 {largest:.0f} MB；請使用其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures but no text, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} 只有圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；在模型頁面取得 PP-OCRv6 後即可讀取。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do, and no model that reads text in pictures is installed; it can be read once you get PP-OCRv6 on the page of models (`headstart models add pp-ocrv6`).</source>
+        <translation>{path} 像掃描檔一樣只有頁面圖片而沒有文字，並且沒有安裝辨識圖片文字的模型；在模型頁面取得 PP-OCRv6 後即可讀取。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged or not what its name says; open it in the program that made it, save it again, and use that.</source>
+        <translation>{path} 已損壞，或與其名稱不符；請在製作它的程式中開啟並重新儲存，然後使用新檔案。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and use that.</source>
+        <translation>{path} 已損毀{where}或不是 PDF；請用 PDF 閱讀器開啟並重新儲存，然後使用新檔案。</translation>
+    </message>
+    <message>
+        <source>{path} is encrypted; open it with its password, save a copy without one, and use that.</source>
+        <translation>{path} 已加密；請用密碼開啟它，另存一份無密碼的副本，再使用該副本。</translation>
+    </message>
+    <message>
+        <source>{path} is protected against copying, so it cannot be read; use a copy without protection.</source>
+        <translation>{path} 受防複製保護，無法讀取；請使用沒有保護的副本。</translation>
+    </message>
+    <message>
+        <source>{path} shows letters{where}, but does not say which ones they are, so its text comes out as signs without a meaning; have its text recognised (OCR) as for a scan, then use that.</source>
+        <translation>{path}{where}顯示了文字，卻沒有說明是哪些字，擷取出的只是沒有意義的符號；請像掃描檔一樣先辨識其中的文字（OCR），再使用結果。</translation>
     </message>
     <message>
         <source>{recipe} was not downloaded: {failures}. Check the name and the network. {other} needs no Hugging Face.</source>
@@ -4748,6 +4788,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>隱藏檔案、連結、node_modules 之類的資料夾、沒有文字的檔案以及大於 {largest} 的檔案會被略過。</translation>
     </message>
     <message>
+        <source>1 file could not be read</source>
+        <translation>1 個檔案無法讀取</translation>
+    </message>
+    <message>
+        <source>{} files could not be read</source>
+        <translation>{} 個檔案無法讀取</translation>
+    </message>
+    <message>
         <source>The folder is not there. What was read of it is kept until you remove it here.</source>
         <translation>資料夾不在了。已讀取的內容會保留，直到您在這裡移除它。</translation>
     </message>
@@ -4796,12 +4844,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>大約還需一分鐘</translation>
     </message>
     <message>
-        <source>1 file could not be read: {names}</source>
-        <translation>1 個檔案無法讀取：{names}</translation>
-    </message>
-    <message>
-        <source>{count} files could not be read: {names}</source>
-        <translation>{count} 個檔案無法讀取：{names}</translation>
+        <source>{} (in {})</source>
+        <translation>{}（位於 {}）</translation>
     </message>
 </context>
 <context>
