@@ -16,7 +16,11 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--prompt|", 2, "The prompt is empty."),
     (" ", 2, "The prompt is empty."),
     ("Hi|--prompt|Hi", 2, "There are two prompts: leave out --prompt, or the words without an option."),
-    ("Hi|--file|none.txt", 1, "none.txt cannot be read (No such file or directory); check that it is there and that you may read it."),
+    (
+        "Hi|--file|none.txt",
+        1,
+        "none.txt cannot be read (No such file or directory); check that it is there and",
+    ),
     ("Hi|--file|/none/at/all", 1, f"{Path('/none/at/all')} cannot be read ("),
     ("--prompt|\udcff", 2, r"prompt must be valid text, not '\udcff'."),
     ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),

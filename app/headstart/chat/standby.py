@@ -17,7 +17,7 @@ from pathlib import Path
 from headstart.chat.conversation import Chat, ChatMessage
 from headstart.chat.history import database, key_file
 from headstart.chat.history.database import Key
-from headstart.chat.history.store import UNSENT, Store, open_store
+from headstart.chat.history.store import UNBEGUN, UNSENT, Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, StandbyError
 
 _NAME = "headstart-chats-"  # of a copy's folder; its history's place follows
@@ -88,6 +88,10 @@ def _merge(copy: Store, store: Store, origin: Path) -> None:
     if (unsent := copy.recall(UNSENT)) and not store.recall(UNSENT):
         store.remember(UNSENT, unsent)
         store.save_draft_files(None, copy.draft_files(None))
+    for project in ("", *(group.name for group in copy.projects())):
+        name = UNBEGUN.format(project)
+        if (unbegun := copy.recall(name)) and not store.recall(name):
+            store.remember(name, unbegun)
 
 
 def _bring_unsent(chat: Chat, copy: Store, store: Store) -> None:
@@ -95,6 +99,7 @@ def _bring_unsent(chat: Chat, copy: Store, store: Store) -> None:
     files = copy.draft_files(chat.id)
     if chat.draft:
         store.save_draft(chat.id, chat.draft)
+    store.save_settings(chat.id, chat.settings)
     if chat.draft or files:
         store.save_draft_files(chat.id, files)
     ids = {_identity(message): id_ for id_, message in store.conversation(chat.id).messages.items()}

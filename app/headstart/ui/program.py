@@ -303,6 +303,7 @@ class Program(QObject):
         self._connect_sidebar()
         chats.changed.connect(self._follow_settings)
         chats.leaving.connect(self.panel.flush)
+        chats.leaving.connect(self.chat_controller.composing.save)
         chats.opened.connect(self._on_opened)
         for follower in (self.announcer, self.read_aloud):
             chats.opened.connect(follower.follow)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import Role
+from headstart.chat.conversation import Chat, Role
 from headstart.chat.history.store import UNSENT
 from headstart.chat.json_chats import to_json
 from headstart.ui.program import Program
@@ -24,7 +24,7 @@ _ACTIONS = (
     *["edit", "wait", "open_chat", "undo"] * 2,
     *["type_words", "cancel_edit", "attach", "regenerate", "resume", "answer_last", "switch_version", "stop"],
     *["delete_message", "fork", "open_new", "ask_quickly", "archive", "move", "delete_project", "export_and_import"],
-    *["delete_chat", "restore_chat", "empty_bin", "restart", "restart_engine"],
+    *["delete_chat", "restore_chat", "empty_bin", "restart", "restart_engine", "list_project", "tell_the_model"],
 )
 _THROW_AWAY = {"cancel_edit", "delete_message", "empty_bin"}
 
@@ -171,7 +171,19 @@ class _Person:
     def delete_project(self) -> None:
         groups = self.app.store.projects()
         if groups:
-            self.app.projects.delete(self.random.choice(groups).name)
+            project = self.app.projects.read(self.random.choice(groups).name)
+            assert project
+            self.words -= set(_WORD.findall(_prompt(self.app.store.unbegun(project))))
+            self.app.projects.delete(project.name)
+
+    def list_project(self) -> None:
+        self.app.chats.filter_project(self.random.choice(["", *(group.name for group in self.app.store.projects())]))
+
+    def tell_the_model(self) -> None:
+        """Change the system prompt of the chat."""
+        session = self.app.chat_controller.session
+        prompt = f"{_prompt(session.chat)} {self.new_words()}"
+        session.change_settings({**session.chat.settings, "system_prompt": prompt})
 
     def empty_bin(self) -> None:
         self.app.chats.destroy()
@@ -184,8 +196,11 @@ class _Person:
         store = self.app.store
         yield self.app.window.chat.composer.text()
         yield store.recall(UNSENT) or ""
+        for name in ("", *(group.name for group in store.projects())):
+            yield _prompt(store.unbegun(store.project(name)))
         for chat in (*store.chats(), *store.chats(archived=True), *store.chats(deleted=True)):
             yield chat.draft
+            yield _prompt(chat)
             yield from (edit.text for edit in store.edits(chat.id).values())
             messages = store.conversation(chat.id).messages.values()
             yield from (message.text for message in messages if message.role is Role.USER)  # answers repeat them
@@ -193,6 +208,10 @@ class _Person:
     def missing(self) -> set[str]:
         """Return the words that are nowhere any more."""
         return self.words - {word for text in self.places() for word in _WORD.findall(text)}
+
+
+def _prompt(chat: Chat) -> str:
+    return str(chat.settings.get("system_prompt", ""))
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
@@ -218,6 +237,9 @@ def test_no_word_is_lost(
     person.wait()
     session = person.app.chat_controller.session
     if session.is_stored:
+        stored = person.app.store.chat(session.chat.id)
+        assert stored, done
+        assert session.chat.settings == stored.settings, done
         assert session.conversation == person.app.store.conversation(session.chat.id), done
         assert session.edits == person.app.store.edits(session.chat.id), done
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR], done

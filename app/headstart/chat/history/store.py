@@ -29,6 +29,7 @@ from headstart.chat.merging import Import, merged, message_keys, source_key
 from headstart.errors import DamagedHistoryError, HistoryError
 
 UNSENT = "draft"  # name of the memo with the draft of the chat that is not yet begun
+UNBEGUN = "new chat in {}"  # name of the memo with the id and the settings of a project's chat that is not yet begun
 FOLDER = "folder of chat {}"  # name of the memo with the folder that a chat works on, which no file of chats has
 _OUTDATED = "outdated caches"  # name of the memo of `Store.outdated_caches`
 
@@ -59,11 +60,12 @@ class Store(Reader):
         return chat
 
     def begin(self, chat: Chat, conversation: Conversation) -> None:
-        """Save the chat that is not yet begun, now that it has messages, and remove its draft."""
+        """Save the chat that is not yet begun, now that it has messages, and remove its draft and its settings."""
         now = _now()
         with self._saving():
             self._add(replace(chat, created=now, updated=now, draft=""), conversation)
             self._remember(UNSENT, None)
+            self._remember(UNBEGUN.format(chat.project), None)
             self._set_draft_files(None, ())
 
     def save(self, chat_id: str, before: Conversation, after: Conversation) -> None:
@@ -190,6 +192,8 @@ class Store(Reader):
             update = "UPDATE project SET name = ?, settings = ?, files = ?, folders = ? WHERE name = ?"
             if not self._connection.execute(update, values).rowcount:
                 raise HistoryError("There is no project “{name}” any more; make a new one.", name=name)
+            memos = (UNBEGUN.format(stored_name), UNBEGUN.format(name))
+            self._connection.execute("UPDATE OR REPLACE memo SET name = ? WHERE name = ?", memos)
             erasing.add_order(self._connection)
         return stored_name
 
@@ -197,6 +201,7 @@ class Store(Reader):
         """Delete a project; its chats stay."""
         with self._saving():
             self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
+            self._remember(UNBEGUN.format(name), None)
             erasing.add_order(self._connection)
 
     def move(self, chat_ids: Iterable[str], project: str) -> None:
@@ -241,6 +246,22 @@ class Store(Reader):
     def forget_outdated_caches(self) -> None:
         """Note that the prompt caches of `outdated_caches` are deleted."""
         self.remember(_OUTDATED, None)
+
+    def unbegun(self, project: Project | None) -> Chat:
+        """Return the chat that is not yet begun in a project, or in none: its draft, and the settings chosen for it."""
+        project = project or Project("")
+        memo = json.loads(self.recall(UNBEGUN.format(project.name)) or "{}")
+        before, own = memo.get("project", {}), memo.get("settings", project.settings)
+        if before != project.settings:  # it was changed meanwhile
+            own = {**project.settings, **{name: value for name, value in own.items() if before.get(name) != value}}
+        draft = self.recall(UNSENT) or ""
+        return Chat(memo.get("id") or new_id(), "", 0.0, 0.0, draft=draft, project=project.name, settings=own)
+
+    def save_unbegun(self, chat: Chat) -> None:
+        """Save id and settings of the chat that is not yet begun in a project."""
+        project = self.project(chat.project) if chat.project else None
+        memo = {"id": chat.id, "settings": chat.settings, "project": project.settings if project else {}}
+        self.remember(UNBEGUN.format(chat.project), database.to_json(memo))
 
     def save_draft(self, chat_id: str, draft: str) -> None:
         """Save the unsent text of the composer."""

@@ -107,7 +107,7 @@ class ChatSession(QObject):
         super().__init__(parent)
         self._store, self._loader, self._events, self._tools = store, loader, events, tools
         self.is_stored = chat is not None
-        self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
+        self.chat = chat or store.unbegun(project)
         self._asked_at = 0.0
         self.conversation = store.conversation(self.chat.id) if chat else Conversation()
         self._stored_conversation = self.conversation  # differs from `conversation` only while saving fails
@@ -117,18 +117,19 @@ class ChatSession(QObject):
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self._project_files = project.files if project else ()  # not saved with the draft
         if project:
-            self.chat = replace(self.chat, project=project.name, settings=project.settings)
             self.draft_files = (
                 *self._project_files,
                 *(file for file in self.draft_files if file not in self._project_files),
             )
         self._stored_draft = self.chat.draft, self.draft_files  # differs from them only while saving fails
+        self._stored_settings = self.chat.settings  # likewise
         self.edits: Mapping[int, Edit] = store.edits(self.chat.id) if chat else {}  # by the ids of their messages
         self._stored_edits: Mapping[int, Edit] = self.edits
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; `ended` always follows
         self.folder = ChatFolder(store, self.chat.id, self.chat.project, self)
         self.folder.leaving.connect(self._on_folder_leaving)
+        self.folder.changed.connect(self._keep_unbegun)
         self.pending_call: tuple[Call, ServerTool | Proposal] | None = None  # waits for `decide`
         self._cancel_call: CancelEvent | None = None  # cancels the tool that runs
         # Tools that need no approval. They are not saved, because a chat can come from somebody else's file.
@@ -150,7 +151,7 @@ class ChatSession(QObject):
 
     @property
     def has_unsaved(self) -> bool:
-        """True while a shown answer, or what is in the message box, could not be saved."""
+        """True while a shown answer, a setting, or what is in the message box could not be saved."""
         return self.has_unsaved_answer or self._has_unsaved_draft
 
     @property
@@ -172,10 +173,9 @@ class ChatSession(QObject):
         return self._with_live_text(self.conversation.messages[id_])
 
     def change_settings(self, own: dict[str, object]) -> None:
-        """Save the chat's own settings, which apply from the next message on."""
+        """Save the chat's own settings, which apply from the next message on; try again later if that is impossible."""
         self.chat = replace(self.chat, settings=own)
-        if self.is_stored:
-            self._try_save(lambda: self._store.save_settings(self.chat.id, own))
+        self._save_behind(is_asked=True)
         self.chat_changed.emit(self.chat)
 
     def prepare(
@@ -362,8 +362,8 @@ class ChatSession(QObject):
         self._save_behind()
 
     def refresh(self, chat: Chat) -> None:
-        """Take over what was changed elsewhere, such as the title, but keep the draft."""
-        self.chat = replace(chat, draft=self.chat.draft)
+        """Take over what was changed elsewhere, such as the title, but keep the draft and the settings."""
+        self.chat = replace(chat, draft=self.chat.draft, settings=self.chat.settings)
 
     def settle(self) -> bool:
         """Save what could not be saved before. Return False if that fails or an answer is being written, and say so."""
@@ -399,8 +399,10 @@ class ChatSession(QObject):
         copy.save_draft_files(self.chat.id if self.is_stored else None, self._own_draft_files)
         if self.is_stored:
             copy.save_draft(self.chat.id, self.chat.draft)
+            copy.save_settings(self.chat.id, self.chat.settings)
             copy.save_edits(self.chat.id, copy.edits(self.chat.id), self.edits)
         else:
+            copy.save_unbegun(self.chat)
             copy.remember(UNSENT, self.chat.draft or None)
 
     def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
@@ -647,13 +649,14 @@ class ChatSession(QObject):
             self._store.save(self.chat.id, self._stored_conversation, after)
         else:
             self._store.begin(self.chat, after)
-            self.is_stored, self._stored_draft = True, ("", ())
+            self.is_stored, self._stored_draft, self._stored_settings = True, ("", ()), self.chat.settings
         self._stored_conversation, self._stored_edits = after, _of(after, self._stored_edits)
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 
     @property
     def _has_unsaved_draft(self) -> bool:
-        return self._stored_draft != (self.chat.draft, self.draft_files) or self._stored_edits != self.edits
+        stored = self._stored_draft, self._stored_settings, self._stored_edits
+        return stored != ((self.chat.draft, self.draft_files), self.chat.settings, self.edits)
 
     @property
     def _own_draft_files(self) -> tuple[Attachment, ...]:
@@ -666,7 +669,22 @@ class ChatSession(QObject):
         if self._has_unsaved_draft:
             self._write_draft()
 
+    def _write_settings(self) -> None:
+        if self.is_stored:
+            self._store.save_settings(self.chat.id, self.chat.settings)
+        else:
+            self._store.save_unbegun(self.chat)
+        self._stored_settings = self.chat.settings
+
+    @Slot()
+    def _keep_unbegun(self) -> None:
+        """Have the next session of a chat that is not yet begun find the folder that was given to it."""
+        if not self.is_stored:
+            self._try_save(self._write_settings)
+
     def _write_draft(self) -> None:
+        if self._stored_settings != self.chat.settings:
+            self._write_settings()
         draft, files = self.chat.draft, self.draft_files
         stored_draft, stored_files = self._stored_draft
         if files != stored_files:
@@ -680,12 +698,12 @@ class ChatSession(QObject):
             self._store.save_edits(self.chat.id, self._stored_edits, self.edits)
             self._stored_edits = self.edits
 
-    def _save_behind(self) -> None:
-        """Save what is shown and not on the disk, or schedule another try."""
+    def _save_behind(self, *, is_asked: bool = False) -> None:
+        """Save what is shown and not on the disk, or schedule another try. `is_asked`: report each failure."""
         is_answer = self.has_unsaved_answer
         if not self.has_unsaved:
             self._report_success()
-        elif not self._try_save_again(self._write_unsaved):
+        elif not self._try_save_again(self._write_unsaved, is_asked=is_asked):
             if not self._retry.isActive():  # whoever types without a pause is tried again, too
                 self._retry.start()
         elif is_answer:
@@ -703,12 +721,12 @@ class ChatSession(QObject):
             return True
         return False
 
-    def _try_save_again(self, write: Callable[[], object]) -> bool:
-        """Save what could not be saved. Report the first failure, and the first success after it."""
+    def _try_save_again(self, write: Callable[[], object], *, is_asked: bool = False) -> bool:
+        """Save what could not be saved. Report the first failure, or each, and the first success after it."""
         try:
             write()
         except HistoryError as error:
-            if not self._has_reported_failure:
+            if is_asked or not self._has_reported_failure:
                 self._has_reported_failure = True
                 words = self.tr("{fault} What is not saved stays here, and saving is tried again.")
                 self._events.error_occurred.emit(words.format(fault=translate_error(error)), Cause.SAVING)

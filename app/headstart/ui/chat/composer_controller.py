@@ -102,9 +102,7 @@ class ComposerController(QObject):
         """Send what waits for its count, and save what is in the composer, before the chat is left."""
         if self._session is None:
             return
-        self.count.hurry()
-        self._draft_timer.stop()
-        self.save_draft()
+        self.save()
         was_searching = self._is_searching
         self._drop_search()
         self._state = ComposerState()
@@ -119,6 +117,14 @@ class ComposerController(QObject):
             self._notice.say(sentence, bad=True)
         self._session = None
         self._composer.set_attached(())
+
+    @Slot()
+    def save(self) -> None:
+        """Send what waits for its count, and save what is in the composer."""
+        if self._session:
+            self.count.hurry()
+            self._draft_timer.stop()
+            self.save_draft()
 
     @Slot()
     def save_draft(self) -> None:

@@ -168,7 +168,7 @@ class ChatsController(QObject):
     """Controller of all chats. One is open; others stay in memory only while they get an answer."""
 
     changed = Signal()  # a chat has another title, settings or time
-    leaving = Signal()  # another chat is about to be opened
+    leaving = Signal()  # another chat is about to be opened: what is typed must be saved
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
@@ -222,8 +222,8 @@ class ChatsController(QObject):
     def open_new(self) -> None:
         """Open a chat without messages, in the listed project. Its first message stores it."""
         if self.current is None or self.current.is_stored or self.current.chat.project != self._project:
-            self._open_session(self._unsaved_new_session() or self._new_session(None))
-        elif self.current:
+            self._open_unbegun()
+        else:
             self.opened.emit(self.current)
 
     def open(self, chat_id: str, message: int | None = None) -> None:
@@ -232,6 +232,8 @@ class ChatsController(QObject):
         if session is None:
             self.open_new()
             return
+        if session is not self.current:
+            self.leaving.emit()
         if message is not None:
             session.show_message(message)
         self._open_session(session)
@@ -289,6 +291,8 @@ class ChatsController(QObject):
         self._try(lambda: chat_folder.follow_projects(self._store, renamed))
         self.follow_tags({})
         self.filter_project(renamed.get(self._project, self._project))
+        if self.current and not self.current.is_stored and self._project and self._project in renamed.values():
+            self._open_unbegun()  # it begins with what the project has now
 
     @Slot()
     def list_more(self) -> None:
@@ -452,9 +456,11 @@ class ChatsController(QObject):
         if self._place is ChatPlace.BIN:
             self._place = ChatPlace.LIST
 
+    def _open_unbegun(self) -> None:
+        self.leaving.emit()  # what is typed goes along
+        self._open_session(self._unsaved_new_session() or self._new_session(None))
+
     def _open_session(self, session: ChatSession) -> None:
-        if session is not self.current:
-            self.leaving.emit()
         before, self.current = self.current, session
         self._sessions[session.chat.id] = session
         self._try(lambda: self._store.remember(LAST_CHAT, session.chat.id))
