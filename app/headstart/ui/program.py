@@ -43,6 +43,7 @@ from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.performance.tuning_page import TuningPage
+from headstart.ui.settings.presets import built_in
 from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
@@ -302,6 +303,7 @@ class Program(QObject):
         chats = self.chats
         self._connect_sidebar()
         chats.changed.connect(self._follow_settings)
+        self.settings.undoable.connect(chats.undoable)
         chats.leaving.connect(self.panel.flush)
         chats.leaving.connect(self.chat_controller.composing.save)
         chats.opened.connect(self._on_opened)
@@ -464,13 +466,26 @@ class Program(QObject):
     @Slot(object)
     def _change_chat(self, values: dict[str, object]) -> None:
         session = self.chats.current
-        if "presets" in values:  # presets belong to all chats
-            self.settings.change(presets=values["presets"])
+        presets = values.get("presets")
+        if isinstance(presets, dict):  # they belong to all chats
+            self.settings.change_presets(presets)
         elif session:
+            own = dict(session.chat.settings)
             if values.get("model"):
                 self.settings.change(model=values["model"], draft="")
             self.window.chat.notice.retract(Cause.SETTINGS)
-            session.change_settings({**session.chat.settings, **values} if values else {})
+            session.change_settings({**own, **values} if values else {})
+            if not values and own:
+                title, sentence = self.tr("Reset Settings"), self.tr("The chat has the settings of all chats.")
+                self.chats.offer_settings(session, own, title, sentence)
+            elif self._is_lost(own.get("system_prompt"), session.settings):
+                title, sentence = self.tr("Replace System Prompt"), self.tr("The system prompt is replaced.")
+                self.chats.offer_settings(session, own, title, sentence)
+
+    def _is_lost(self, prompt: object, after: Settings) -> bool:
+        """Return whether a system prompt that is nowhere else was replaced by a preset."""
+        known = {"", *self.settings.now.presets.values(), *(preset.system_prompt for preset in built_in())}
+        return bool(prompt) and prompt not in known and after.system_prompt in known
 
     @Slot()
     def _follow_settings(self) -> None:

@@ -1,7 +1,7 @@
 """The settings of the program, and the panels that show and change settings."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -11,6 +11,7 @@ from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import Placement
 from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.translation import showing_errors
+from headstart.ui.widgets.undo_stack import Undoable
 
 
 class CurrentSettings(QObject):
@@ -18,6 +19,7 @@ class CurrentSettings(QObject):
 
     changed = Signal(object)  # Settings
     refused = Signal(str)
+    undoable = Signal(object)  # Undoable
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,6 +35,21 @@ class CurrentSettings(QObject):
             self.changed.emit(changed)
             return True
         return False
+
+    def change_presets(self, presets: Mapping[str, str]) -> None:
+        """Change the user's own presets; `undoable` follows if a prompt is gone then, as another has its name."""
+        before = self.now.presets
+        if self.change(presets=presets) and (lost := set(before.values()) - set(presets.values())):
+            replaced = {name: text for name, text in before.items() if presets.get(name) != text}
+            name = next(name for name, text in before.items() if text in lost)
+            is_gone = name not in presets
+            sentence = self.tr("Deleted preset “{}”") if is_gone else self.tr("Replaced preset “{}”")
+            title = self.tr("Delete Preset “{}”") if is_gone else self.tr("Replace Preset “{}”")
+
+            def take_back() -> None:
+                self.change(presets={**self.now.presets, **replaced})
+
+            self.undoable.emit(Undoable(title.format(name), sentence.format(name), take_back))
 
 
 _FIRST_FIXED = 4  # assistant tokens when you turn to fixed speculation

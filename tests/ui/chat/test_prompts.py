@@ -1,6 +1,7 @@
 """The library of prompts: what it holds, the popup that "/" opens, the dialog, and presets of system prompts."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
@@ -208,6 +209,45 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     _action(editor, "Delete Preset").trigger()
     assert app.settings.now.presets == {"c": "C"}
     assert app.chat_controller.session.settings.system_prompt == "B"
+    bar = app.window.sidebar.undo_bar
+    assert bar.text == "Deleted preset “a”"
+    app.undo_stack.undo()
+    assert app.settings.now.presets == {"a": "B", "c": "C"}
+    app.undo_stack.undo()
+    assert app.settings.now.presets == {"a": "A", "b": "B", "c": "C"}, "as before it was renamed"
+
+
+def test_preset_that_is_replaced_can_be_brought_back(app: Program) -> None:
+    app.settings.change(presets={"a": "A"})
+    editor = _presets(app)
+    editor._field.setPlainText("B")
+    editor.save("a")
+    assert app.settings.now.presets == {"a": "B"}
+    assert app.window.sidebar.undo_bar.text == "Replaced preset “a”"
+    editor._field.setPlainText("C")
+    editor.save("c")
+    app.undo_stack.undo()
+    assert app.settings.now.presets == {"a": "A", "c": "C"}
+
+
+def test_system_prompt_that_is_replaced_can_be_brought_back(qtbot: QtBot, app: Program) -> None:
+    editor = _presets(app)
+    for choose in (
+        _action(editor, "Translator").trigger,
+        app.window.panel.reset.click,
+        partial(app.window.chat.empty.preset.chosen.emit, presets.built_in()[2]),
+    ):
+        editor._field.setPlainText("Be like nobody else.")
+        choose()
+        session = app.chat_controller.session
+        assert session.settings.system_prompt != "Be like nobody else."
+        app.undo_stack.undo()
+        assert session.chat.settings == {"system_prompt": "Be like nobody else."}
+        assert editor._field.toPlainText() == "Be like nobody else."
+    _action(editor, "Translator").trigger()
+    ask(qtbot, app, "first")
+    app.undo_stack.undo()
+    assert app.store.chats()[0].settings == {"system_prompt": "Be like nobody else."}
 
 
 def test_built_in_presets_set_system_prompt_and_sampling(qtbot: QtBot, app: Program) -> None:

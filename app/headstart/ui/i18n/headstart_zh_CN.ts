@@ -1818,6 +1818,25 @@
     </message>
 </context>
 <context>
+    <name>CurrentSettings</name>
+    <message>
+        <source>Deleted preset “{}”</source>
+        <translation>已删除预设“{}”</translation>
+    </message>
+    <message>
+        <source>Replaced preset “{}”</source>
+        <translation>已替换预设“{}”</translation>
+    </message>
+    <message>
+        <source>Delete Preset “{}”</source>
+        <translation>删除预设“{}”</translation>
+    </message>
+    <message>
+        <source>Replace Preset “{}”</source>
+        <translation>替换预设“{}”</translation>
+    </message>
+</context>
+<context>
     <name>DayGroups</name>
     <message>
         <source>Pinned</source>
@@ -6234,6 +6253,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The export has ended</source>
         <translation>导出已结束</translation>
+    </message>
+    <message>
+        <source>Reset Settings</source>
+        <translation>重置设置</translation>
+    </message>
+    <message>
+        <source>The chat has the settings of all chats.</source>
+        <translation>此对话使用所有对话的设置。</translation>
+    </message>
+    <message>
+        <source>Replace System Prompt</source>
+        <translation>替换系统提示词</translation>
+    </message>
+    <message>
+        <source>The system prompt is replaced.</source>
+        <translation>系统提示词已被替换。</translation>
     </message>
 </context>
 <context>

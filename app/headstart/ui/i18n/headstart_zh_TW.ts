@@ -1818,6 +1818,25 @@
     </message>
 </context>
 <context>
+    <name>CurrentSettings</name>
+    <message>
+        <source>Deleted preset “{}”</source>
+        <translation>已刪除範本「{}」</translation>
+    </message>
+    <message>
+        <source>Replaced preset “{}”</source>
+        <translation>已取代範本「{}」</translation>
+    </message>
+    <message>
+        <source>Delete Preset “{}”</source>
+        <translation>刪除範本「{}」</translation>
+    </message>
+    <message>
+        <source>Replace Preset “{}”</source>
+        <translation>取代範本「{}」</translation>
+    </message>
+</context>
+<context>
     <name>DayGroups</name>
     <message>
         <source>Pinned</source>
@@ -6234,6 +6253,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The export has ended</source>
         <translation>匯出已結束</translation>
+    </message>
+    <message>
+        <source>Reset Settings</source>
+        <translation>重設設定</translation>
+    </message>
+    <message>
+        <source>The chat has the settings of all chats.</source>
+        <translation>此對話使用所有對話的設定。</translation>
+    </message>
+    <message>
+        <source>Replace System Prompt</source>
+        <translation>取代系統提示詞</translation>
+    </message>
+    <message>
+        <source>The system prompt is replaced.</source>
+        <translation>系統提示詞已被取代。</translation>
     </message>
 </context>
 <context>

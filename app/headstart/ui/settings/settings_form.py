@@ -441,7 +441,7 @@ class PresetEditor(TextEditor):
         self._show_prompt()
 
     def save(self, name: str) -> None:
-        """Keep the prompt as a preset; it replaces a preset of the same name."""
+        """Keep the prompt as a preset; it replaces a preset of the same name, which can be undone."""
         if name.strip():
             self._change_presets({**self._presets, name.strip(): self._field.toPlainText()})
 
@@ -461,6 +461,7 @@ class PresetEditor(TextEditor):
 
     @Slot(object)
     def _on_preset_chosen(self, preset: Preset) -> None:
+        self.flush()
         self._field.setPlainText(preset.system_prompt)
         self._typing_timer.stop()
         for name, value in preset.values().items():

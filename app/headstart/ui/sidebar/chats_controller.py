@@ -367,6 +367,20 @@ class ChatsController(QObject):
         if chats and is_done:
             self.undoable.emit(self._undoable(chats, words, take_back))
 
+    def offer_settings(self, session: ChatSession, own: dict[str, object], title: str, sentence: str) -> None:
+        """Have `undoable` bring back the settings that a chat had of its own."""
+        id_ = session.chat.id
+
+        def take_back() -> None:
+            if session := self._sessions.get(id_):
+                session.change_settings(own)
+            else:
+                self._try(lambda: self._store.save_settings(id_, own))
+
+        self.undoable.emit(
+            Undoable(title, sentence, take_back, lambda: id_ in self._sessions or self._store.chat(id_) is not None)
+        )
+
     def restore(self, *chat_ids: str) -> None:
         """Move chats from the bin to where they were; `undoable` follows."""
         chats = self._chats(chat_ids)
