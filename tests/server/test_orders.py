@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -539,8 +539,9 @@ def test_answers_do_not_depend_on_what_runs_beside_them(
         wait_until(lambda: all(pool.is_free for pool in pools.values()))
         if not is_stopped:
             _check_metrics(running, world)
+        counted = (10**9, 10**9) if is_stopped else _tokens(running)
     with serving(pools["one"], limits, models=world.models, usual="one", **order) as running:
-        _check_answers(running, world)
+        _check_answers(running, world, counted)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -586,8 +587,17 @@ def _check_metrics(running: Running, world: _World) -> None:
         assert known[route, status] >= count, (route, status)
 
 
-def _check_answers(running: Running, world: _World) -> None:
-    """Compare each answer with that of a server that does nothing else, and has read nothing before."""
+def _tokens(running: Running) -> tuple[int, int]:
+    """Return how many tokens of prompts and of answers are counted."""
+    told = running.metrics()
+    return int(told["headstart_prompt_tokens_total"]), int(told["headstart_generation_tokens_total"])
+
+
+def _check_answers(running: Running, world: _World, counted: tuple[int, int]) -> None:
+    """Compare each answer with that of a server that does nothing else, and has read nothing before.
+
+    That server must count what the replies say; the other had `counted` what they say, and answers nobody read.
+    """
     for pool in world.pools.values():
         pool.forget()
     alone = dict[str, Said]()
@@ -601,6 +611,14 @@ def _check_answers(running: Running, world: _World) -> None:
             alone[name] = reply
         assert result.choices == alone[name].choices, name
         assert result.usage in {None, alone[name].usage}, name
+    assert _tokens(running) == _sum(alone.values())
+    told = _sum(alone[f"{path} {json.dumps(body)}"] for path, body, _ in world.answers)
+    assert all(one >= other for one, other in zip(counted, told, strict=True)), (counted, told)
+
+
+def _sum(answers: Iterable[Said]) -> tuple[int, int]:
+    usages = [answer.usage for answer in answers if answer.usage]
+    return sum(prompt for prompt, _ in usages), sum(written for _, written in usages)
 
 
 class _Window:

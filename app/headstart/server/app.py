@@ -26,7 +26,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headstart import __version__
-from headstart.engine.engine import ConversationRequest, Finish, GenerationRequest, PromptRequest, Request, Step
+from headstart.engine.engine import (
+    ConversationRequest,
+    Finish,
+    GenerationRequest,
+    PromptRequest,
+    Request,
+    Step,
+    VectorsRequest,
+)
 from headstart.errors import HeadstartError
 from headstart.server import openapi, page
 from headstart.server.auth import CLIENT, Access, Guard
@@ -81,7 +89,7 @@ from headstart.server.routes.tokens import (
     TokenizeRequest,
     tokenize_to_request,
 )
-from headstart.server.streaming import MODEL, AnswerResponse, cancelled_on_disconnect, refusal_of
+from headstart.server.streaming import ANSWERS, MODEL, AnswerResponse, cancelled_on_disconnect, refusal_of
 from headstart.server.worker import Worker
 from headstart.tools.calls import reader_of
 
@@ -139,7 +147,14 @@ class Api:
         ]
         left_out, losses = other_kinds(body.tools or ()), losses_of(engine_requests[0], body.response_format)
         return self._answer(
-            request, model, engine_requests, formatters, losses, streamed=bool(body.stream), left_out=left_out
+            request,
+            model,
+            engine_requests,
+            formatters,
+            losses,
+            answers_per_prompt=len(engine_requests),
+            streamed=bool(body.stream),
+            left_out=left_out,
         )
 
     async def complete(self, request: HttpRequest) -> Response:
@@ -148,7 +163,10 @@ class Api:
         engine_requests = text_to_requests(body, self._defaults_for(model))
         context = self._context(body, model, body.n or 1, len(engine_requests))
         formatters = [TextFormatter(context, index) for index in range(len(engine_requests))]
-        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream))
+        streamed, per_prompt = bool(body.stream), body.n or 1
+        return self._answer(
+            request, model, engine_requests, formatters, answers_per_prompt=per_prompt, streamed=streamed
+        )
 
     async def messages(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/messages, Anthropic's API."""
@@ -329,6 +347,8 @@ class Api:
     async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
         """Return the text and the statistics of an answer. Raises RefusedError."""
         (answer,) = self._worker.take([self._steady(engine_request)], model, request.scope[CLIENT])
+        if isinstance(engine_request, VectorsRequest):
+            request.scope[ANSWERS] = [answer]
         text = ""
         async with cancelled_on_disconnect(request.receive, [answer]), aclosing(answer.events()) as events:
             async for event in events:
@@ -371,6 +391,7 @@ class Api:
         losses: Mapping[str, str] = MappingProxyType({}),
         *,
         streamed: bool,
+        answers_per_prompt: int = 1,
         left_out: Iterable[str] = (),
     ) -> Response:
         """Return the response to a request.
@@ -380,6 +401,8 @@ class Api:
         """
         steady = [self._steady(engine_request) for engine_request in engine_requests]
         answers = self._worker.take(steady, model, request.scope[CLIENT])
+        for index, answer in enumerate(answers):
+            answer.has_prompt = index % answers_per_prompt == 0
         send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].top_logprobs is not None
         kinds = list(dict.fromkeys(re.sub(r"[^\w.-]", "_", kind[:80], flags=re.ASCII) for kind in left_out))
         for kind in kinds[:_MAX_LEFT_OUT]:

@@ -211,7 +211,7 @@ class _RequestReporter:
                 await refused.response(scope)(scope, hear, listen)
         finally:
             answers: list[Answer] = scope.get(ANSWERS, [])
-            stats = [answer.stats for answer in answers if answer.stats]
+            stats = [answer.usage for answer in answers if answer.usage]
             refusal: RefusedError | None = None if has_left else scope.get(REFUSAL)
             self._report(
                 Answered(
@@ -230,7 +230,10 @@ class _RequestReporter:
             )
             self._metrics.count_request(_route(scope), status)
             for answer in answers:
-                self._metrics.count_answer(answer.stats, answer.first_seconds)
+                answer.call_at_end(partial(self._count, answer))
+
+    def _count(self, answer: Answer) -> None:
+        self._metrics.count_answer(answer.usage, answer.first_seconds)
 
 
 def _route(scope: Scope) -> str:

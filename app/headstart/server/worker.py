@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -55,7 +56,8 @@ class Answer:
 
     def __init__(self) -> None:
         self.out_of_time = False
-        self.stats: Stats | None = None  # set once the answer is written
+        self.stats: Stats | None = None  # set once the answer is written, also if nobody reads it
+        self.has_prompt = True  # False: its prompt is counted for another answer
         self.first_seconds: float | None = None  # from here to the first token
         self._created = time.monotonic()
         self._cancelled = CancelEvent()
@@ -75,9 +77,25 @@ class Answer:
             for event in calls.events(lambda engine_request: engine.generate(engine_request, self._cancelled), request):
                 if clock.ident is None:  # the first event: its turn has come
                     clock.start()
+                if isinstance(event, Finish):
+                    self.stats = event.stats
                 self._put(event)
         finally:
             clock.cancel()
+
+    @property
+    def usage(self) -> Stats | None:
+        """The statistics, without the tokens of a prompt that are counted for another answer of the request."""
+        if self.stats and not self.has_prompt:
+            return replace(self.stats, prompt_tokens=0, reused_tokens=0)
+        return self.stats
+
+    def call_at_end(self, call: Callable[[], object]) -> None:
+        """Call a function on the thread of the event loop: now if the answer is written, or once it has ended."""
+        if self.stats:
+            call()
+        else:
+            self.work.add_done_callback(lambda _: self._call(call))
 
     def cancel(self) -> None:
         """End the answer within one round. If it has not begun, its place in the queue is free at once."""
@@ -90,8 +108,6 @@ class Answer:
             while (event := await self._next()) is not None:
                 if isinstance(event, Step) and self.first_seconds is None:
                     self.first_seconds = time.monotonic() - self._created
-                elif isinstance(event, Finish):
-                    self.stats = event.stats
                 yield event
             if not self.work.cancelled():
                 self._raise_failure()
@@ -118,8 +134,11 @@ class Answer:
         self.cancel()
 
     def _put(self, event: Event | Waiting | None) -> None:
+        self._call(partial(self._events.put_nowait, event))
+
+    def _call(self, call: Callable[[], object]) -> None:
         if not self._loop.is_closed():  # a server that is stopped twice does not wait
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+            self._loop.call_soon_threadsafe(call)
 
 
 @dataclass(frozen=True, eq=False)
