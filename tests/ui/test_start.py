@@ -12,12 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import QObject, QThreadPool, QTimer
+from PySide6.QtCore import QLockFile, QObject, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bench.window import start_cost
 from headstart.chat.json_chats import to_json
+from headstart.errors import WindowError
 from headstart.ui.application import SingleInstance
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
@@ -92,6 +93,15 @@ def test_opened_file_imports_its_chats(qtbot: QtBot, app: Program, tmp_path: Pat
     assert app.chat_controller.session.chat.id != former
     assert app.chat_controller.session.path[0].text == "howdy"
     assert len(app.store.chats()) == 2
+
+
+def test_window_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """A start that shows nothing and says nothing would be taken for a broken program."""
+    lock = QLockFile(str(tmp_path / "window.lock"))
+    assert lock.tryLock(0)
+    with pytest.raises(WindowError, match=rf"\(process {os.getpid()} on .+\) and does not answer; close it there"):
+        SingleInstance(tmp_path).claim()
+    lock.unlock()
 
 
 def test_lock_of_a_dead_window_is_ignored(tmp_path: Path) -> None:

@@ -41,13 +41,14 @@ from headstart.chat import standby
 from headstart.chat.history.database import Key
 from headstart.chat.history.store import open_store
 from headstart.engine.hardware import runtime
+from headstart.errors import WindowError
 from headstart.library import library
 from headstart.ui import display
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageContent, MessageState
-from headstart.ui.translation import Translation
+from headstart.ui.translation import Translation, translate_error
 from headstart.ui.widgets.layouts import style_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
@@ -81,7 +82,8 @@ class SingleInstance(QObject):
         """Return whether this is the only window; if not, send the request to the other one.
 
         The other window comes to the front and opens `file`; with `quick` it shows its small window instead. A second
-        call tries again. A folder that cannot be written does not stop the start, but no lock is held then.
+        call tries again. A folder that cannot be written does not stop the start, but no lock is held then. Raises
+        WindowError if the other window takes no request.
         """
         if self._server.isListening():  # claimed before, with or without a lock
             return self._lock.isLocked() or self._lock.tryLock(0) or not self._is_held()
@@ -107,7 +109,8 @@ class SingleInstance(QObject):
         if not is_held:
             _log.warning("no lock in %s: %s", self._lock.fileName(), fault.name)
             return True
-        return self._take_torn_lock()
+        time.sleep(_WRITE_S)
+        return self._take_torn_lock() if not self._owner() else self._send_again(message)
 
     def _is_held(self) -> bool:
         """Return whether another process holds the lock; otherwise no lock can be made."""
@@ -115,11 +118,24 @@ class SingleInstance(QObject):
 
     def _take_torn_lock(self) -> bool:
         """Take over a lock file that a power cut has left empty: Qt takes it for a lock for ever."""
-        time.sleep(_WRITE_S)
-        if self._owner():
-            return False
         _log.warning("%s names no process; it is taken over", self._lock.fileName())
         return self._lock.removeStaleLockFile() and self._lock.tryLock(0)
+
+    def _send_again(self, message: bytes) -> bool:
+        """Send a message to a window that is just being opened, and return False. Raises WindowError if none takes it.
+
+        The window may hang, or be on another computer that shares the folder.
+        """
+        if not self._send(message):
+            found, host, _ = self._lock.getLockInfo()
+            raise WindowError(
+                "Headstart is open already (process {process} on {host}) and does not answer; close it there, or end "
+                "that process, then start Headstart again. If no such process runs, delete {lock}.",
+                process=found,
+                host=host,
+                lock=self._lock.fileName(),
+            )
+        return False
 
     def _owner(self) -> int:
         """Return the process id in the lock file, or 0."""
@@ -237,13 +253,25 @@ def run(file: Path | None = None, *, quick: bool = False) -> int:
     catch_errors(log)
     instance = SingleInstance(paths.data_folder())
     file = file.expanduser().absolute() if file else None
-    if not instance.claim(file, quick=quick):
-        return 0
+    try:
+        if not instance.claim(file, quick=quick):
+            return 0
+    except WindowError as error:  # who starts it from a menu sees no terminal
+        _show_refusal(application, error)
+        raise
     try:
         with _quitting_at_sigterm(application):
             return _run(application, instance, file, quick=quick)
     finally:
         instance.release()
+
+
+def _show_refusal(application: QApplication, error: WindowError) -> None:
+    Translation(application).install(settings.load().language)
+    Appearance(application, settings.load())
+    box = QMessageBox(QMessageBox.Icon.Warning, "Headstart", translate_error(error))
+    style_dialog(box)
+    box.exec()
 
 
 @contextlib.contextmanager

@@ -2452,6 +2452,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导出 {name} 需要 {wanted} 磁盘空间（位于 {place}），但可用空间仅 {free}；请在该处腾出空间。</translation>
     </message>
     <message>
+        <source>Headstart is open already (process {process} on {host}) and does not answer; close it there, or end that process, then start Headstart again. If no such process runs, delete {lock}.</source>
+        <translation>Headstart 已打开（{host} 上的进程 {process}），但没有响应；请在那里关闭它或结束该进程，然后重新启动 Headstart。如果没有这样的进程在运行，请删除 {lock}。</translation>
+    </message>
+    <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
         <translation>Headstart 在一个设备上运行模型，而不是 {device}；现有设备：{here}。请用{option}选择其一，或选 AUTO。</translation>
     </message>

@@ -2452,6 +2452,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>匯出 {name} 需要 {wanted} 磁碟空間（位於 {place}），但可用空間僅 {free}；請在該處騰出空間。</translation>
     </message>
     <message>
+        <source>Headstart is open already (process {process} on {host}) and does not answer; close it there, or end that process, then start Headstart again. If no such process runs, delete {lock}.</source>
+        <translation>Headstart 已開啟（{host} 上的處理程序 {process}），但沒有回應；請在那裡關閉它或結束該處理程序，然後重新啟動 Headstart。如果沒有這樣的處理程序在執行，請刪除 {lock}。</translation>
+    </message>
+    <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
         <translation>Headstart 在一個裝置上執行模型，而非 {device}；現有裝置：{here}。請用{option}選擇其一，或選 AUTO。</translation>
     </message>
