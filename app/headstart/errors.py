@@ -63,6 +63,13 @@ class HeadstartError(Exception):
         self.text = Translatable(template, **values)
         super().__init__(self.text)
 
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Return an error with the whole sentence, as it comes from another process."""
+        error = cls.__new__(cls)
+        HeadstartError.__init__(error, text)
+        return error
+
 
 class SettingsError(HeadstartError):
     """A setting or a command-line value is out of range or contradicts another."""
@@ -111,6 +118,17 @@ class ModelNotFoundError(HeadstartError):
 
 class BrokenModelError(HeadstartError):
     """A model folder lacks a file, or a file in it is damaged."""
+
+
+class UnreadableModelError(BrokenModelError):
+    """A file of a model, or its folder, cannot be opened."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            "{path} cannot be read ({reason}); see that you may read it, and that its disk is in order.",
+            path=error.filename,
+            reason=error.strerror or error,
+        )
 
 
 class UnloadableModelError(BrokenModelError):

@@ -352,7 +352,8 @@ def save(settings: Settings, path: Path | None = None) -> None:
         private_files.write(path, document.as_string())
     except OSError as error:
         raise SettingsError(
-            "The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.",
+            "The settings cannot be saved in {path} ({strerror}); see that you may read it and write there, and try "
+            "again.",
             path=path,
             strerror=error.strerror,
         ) from error

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError, Translatable
 from headstart.library import library, manifest
 from headstart.library.library import Broken, Model, Pair
+from tests.rights import usual_rights
 from tests.stand_ins.model_folders import WORDS, write_model, write_pair
 
 OTHER_WORDS = {"a": 0, "the": 1, "Ġof": 2, "Ġand": 3}
@@ -57,6 +59,34 @@ def test_model_with_an_unreadable_head_is_broken(root: Path) -> None:
     (entry,) = library.installed()
     assert isinstance(entry, Broken)
     assert manifest.FILE_NAME in entry.reason
+
+
+@pytest.mark.parametrize("place", ["", manifest.FILE_NAME, manifest.HEAD_FOLDER], ids=["model", "manifest", "head"])
+def test_model_that_may_not_be_read_is_listed_with_the_remedy(root: Path, place: str) -> None:
+    write_model(write_model(root / "model") / manifest.HEAD_FOLDER)
+    closed = root / "model" / place
+    rights = closed.stat().st_mode
+    closed.chmod(0)
+    with usual_rights():
+        (entry,) = library.installed()
+        assert isinstance(entry, Broken)
+        assert re.search(r"model.* cannot be read \(Permission denied\); see that you may read it", entry.reason)
+        assert library.size_on_disk(entry) >= 0
+        with pytest.raises(BrokenModelError, match="see that you may read it"):
+            library.find(str(root / "model"))
+        closed.chmod(rights)
+        assert isinstance(library.find("model"), Model), "it is read again"
+
+
+def test_folder_of_models_that_may_not_be_read_is_named(root: Path) -> None:
+    write_model(root / "model")
+    root.chmod(0)
+    with usual_rights():
+        assert library.installed() == ()
+        for name in ("model", None):
+            with pytest.raises(BrokenModelError, match=rf"{re.escape(str(root))} cannot be read \(Permission denied\)"):
+                library.choose(name)
+    root.chmod(0o700)
 
 
 def test_pair_cannot_point_outside_itself(root: Path) -> None:

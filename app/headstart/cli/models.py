@@ -276,6 +276,8 @@ def _precision(stored: Precision) -> str:
 
 def _list(arguments: JsonFlags, _load: Load) -> int:
     entries = library.installed()
+    if not entries:
+        library.require_readable()
     if arguments.json:
         folder = str(paths.models_folder())
         print(json.dumps({"folder": folder, "models": [_entry_json(entry) for entry in entries]}, indent=2))

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from headstart.errors import (
     SettingsError,
     TranscribesError,
     Translatable,
+    UnreadableModelError,
     UnwritablePlaceError,
     listed,
 )
@@ -129,6 +130,7 @@ def find(name: str) -> Model | Pair:
     by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
     entry = by_name.get(name) or _at_path(name)
     if entry is None and not entries:
+        require_readable(root)
         raise ModelNotFoundError(
             "There is no model {name!r}: none is installed yet; run {command} to get a small one.",
             name=name,
@@ -223,8 +225,8 @@ def require_new(name: str, root: Path) -> None:
 
 
 def size_on_disk(entry: Entry) -> int:
-    """Return the bytes of all files in the folder of an entry."""
-    return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
+    """Return the bytes of all files in the folder of an entry, as far as they can be seen."""
+    return sum(_size_and_time(name)[0] for name in _files(entry.folder))
 
 
 def require_same_vocabulary(target: Model, draft: Model) -> None:
@@ -276,14 +278,38 @@ def _fits(target: Model, draft: Model) -> bool:
 
 
 def _folders(root: Path | None) -> list[Path]:
-    if root is None or not root.is_dir():
+    try:
+        found = [path for path in root.iterdir() if not path.name.startswith(".")] if root else []
+    except OSError:  # `require_readable` says why
         return []
-    return [path for path in root.iterdir() if (path / manifest.FILE_NAME).is_file() and not path.name.startswith(".")]
+    return [path for path in found if _has_manifest(path)]
+
+
+def _has_manifest(folder: Path) -> bool:
+    try:
+        return (folder / manifest.FILE_NAME).is_file()
+    except OSError:  # it cannot be opened, and is listed with the reason
+        return True
+
+
+def require_readable(root: Path | None = None) -> None:
+    """Raise UnreadableModelError if the folder of the models cannot be listed; it may be absent."""
+    with suppress(FileNotFoundError):
+        try:
+            os.scandir(root or paths.models_folder()).close()
+        except (PermissionError, NotADirectoryError) as error:
+            raise UnreadableModelError(error) from None
 
 
 def _entry(folder: Path) -> Entry:
-    files = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)  # noqa: PTH118 - fast
-    return _read_entry(folder, frozenset((name, *_size_and_time(name)) for name in files))
+    try:
+        return _read_entry(folder, frozenset((name, *_size_and_time(name)) for name in _files(folder)))
+    except UnreadableModelError as error:  # it is tried again each time: no size and no time says that it may be read
+        return Broken(folder.name, folder, error.text)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    return (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)  # noqa: PTH118 - fast
 
 
 def _size_and_time(name: str) -> tuple[int, int]:
@@ -299,12 +325,21 @@ def _read_entry(folder: Path, _files: frozenset[tuple[str, int, int]]) -> Entry:
     """Read a folder again only when the sizes or times of its files differ."""
     try:
         return _read_folder(folder, folder.name)
+    except UnreadableModelError:
+        raise
     except BrokenModelError as error:
         return Broken(folder.name, folder, error.text)
 
 
 def _read_folder(folder: Path, name: str) -> Model | Pair:
     """Return the model or pair in a folder. Raises BrokenModelError."""
+    try:
+        return _read_described(folder, name)
+    except OSError as error:
+        raise UnreadableModelError(error) from None
+
+
+def _read_described(folder: Path, name: str) -> Model | Pair:
     described = manifest.read(folder)
     if isinstance(described, Manifest):
         return _checked_model(name, folder, described)
@@ -342,7 +377,7 @@ def _at_path(name: str) -> Model | Pair | None:
     if not paths.exists(path):
         return None
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
-    if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
+    if (written_as_path and path.is_dir()) or os.path.isfile(path / manifest.FILE_NAME):  # noqa: PTH113 - raises nothing
         return _read_folder(path.resolve(), name)
     return None
 
@@ -357,6 +392,7 @@ def _only(entries: tuple[Entry, ...]) -> Model | Pair:
     if not usable and entries:
         raise ModelNotFoundError("No installed model can be used; `headstart models` says why.")
     if not usable:
+        require_readable()
         raise ModelNotFoundError("No model is installed yet; run {command} to get a small one.", command=_COMMAND)
     return usable[0]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from headstart.errors import BrokenModelError, SettingsError, Translatable
+from headstart.errors import BrokenModelError, SettingsError, Translatable, UnreadableModelError
 
 FILE_NAME = "manifest.json"
 _NEW_FILE = f".{FILE_NAME}.new"  # being written
@@ -311,7 +311,9 @@ def read(folder: Path) -> Manifest | PairManifest:
             folder=folder,
             file_name=FILE_NAME,
         ) from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or no JSON
+    except OSError as error:
+        raise UnreadableModelError(error) from None
+    except (ValueError, RecursionError) as error:  # ValueError: no UTF-8, or no JSON
         raise BrokenModelError(
             "{path} cannot be read ({error}); export the model again.", path=path, error=error
         ) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, UnreadableModelError
 
 FILE_NAME = "tokenizer.json"
 
@@ -95,7 +95,9 @@ def _load(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BrokenModelError("{path} is missing; export the model again.", path=path) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UnreadableModelError(error) from None
+    except (ValueError, RecursionError) as error:
         raise BrokenModelError(
             "{path} cannot be read ({error}); export the model again.", path=path, error=error
         ) from None

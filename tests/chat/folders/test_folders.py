@@ -16,7 +16,7 @@ import pytest
 from headstart.chat.conversation import AnswerOutcome, Attachment, Conversation, Excerpt, Project, turns
 from headstart.chat.folders import folder_files, folder_index
 from headstart.chat.folders.folder_files import CancelledError, FileSection, NoTextError, TextReader, Unit, list_files
-from headstart.chat.folders.folder_index import CUT, MISSING, FolderIndex, FolderState, windows
+from headstart.chat.folders.folder_index import CUT, LOCKED, MISSING, FolderIndex, FolderState, windows
 from headstart.chat.history import database, encryption, erasing, key_file
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.chat.history.store import open_store
@@ -26,6 +26,7 @@ from headstart.errors import AttachmentError, HistoryError
 from tests.chat.files.office_files import SLIDES, packed
 from tests.chat.files.test_pdf_text import pdf_of
 from tests.chat.history import killing
+from tests.rights import usual_rights
 from tests.waiting import PATIENCE
 
 END = "zqxjvk"  # of every secret word
@@ -269,14 +270,27 @@ def test_unreadable_files_are_named_and_tried_again(index: FolderIndex, files: P
     assert update(index, files, DirectReader()).unreadable == {}
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
 def test_file_without_permission_is_read_once_it_is_allowed(
     index: FolderIndex, files: Path, reader: DirectReader
 ) -> None:
     (files / "tiger.txt").chmod(0)
-    assert update(index, files, reader).unreadable.keys() == {"tiger.txt"}
-    (files / "tiger.txt").chmod(0o600)
-    assert update(index, files, reader).unreadable == {}
+    with usual_rights():
+        (reason,) = update(index, files, reader).unreadable.values()
+        assert reason.startswith("tiger.txt cannot be opened (Permission denied); see that you may read it")
+        (files / "tiger.txt").chmod(0o600)
+        assert update(index, files, reader).unreadable == {}
+
+
+def test_folder_without_permission_keeps_what_was_read_of_it(
+    index: FolderIndex, files: Path, reader: DirectReader
+) -> None:
+    update(index, files, reader)
+    files.chmod(0)
+    with usual_rights():
+        state = update(index, files, reader)
+        assert (state.problem, state.files) == (LOCKED, 3)
+        files.chmod(0o700)
+        assert update(index, files, reader).problem == ""
 
 
 def test_folder_that_cannot_be_listed_keeps_what_was_read_of_it(

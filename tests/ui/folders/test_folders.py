@@ -14,7 +14,7 @@ from bench.toy import PROGRAM
 from bench.window.profile import toy_model
 from headstart.chat.conversation import Project
 from headstart.chat.folders import folder_files
-from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderIndex, FolderState
+from headstart.chat.folders.folder_index import CUT, LOCKED, MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.errors import EngineLostError, HistoryError, Translatable
@@ -502,6 +502,7 @@ def test_offer_is_gone_with_a_model(app_with_model: Program, papers: Path) -> No
 
 
 PREPARING = "1,204 files, preparing the search in other words, 37 %, 17 skipped"
+CLOSED = "You may not open the folder: change its rights. What was read of it is kept until you remove it here."
 GONE = "The folder is not there. What was read of it is kept until you remove it here."
 
 
@@ -513,6 +514,7 @@ GONE = "The folder is not there. What was read of it is kept until you remove it
         (FolderState("a", 12, total=300), "Reading file 12 of 300…"),
         (FolderState("a", problem=UNREAD), "Not read yet"),
         (FolderState("a", 12, problem=MISSING), GONE),
+        (FolderState("a", 12, problem=LOCKED), CLOSED),
         (FolderState("a", 20_000, problem=CUT), "20,000 files. Only the first 20,000 files are read."),
         (FolderState("a", 2, unreadable={"b.pdf": Translatable("It is damaged.")}), "2 files"),
     ],

@@ -131,7 +131,8 @@ _RECOGNITION = "recognition"  # name of the memo with the model that reads pictu
 _READ, _READING, _SKIPPED = "read", "reading", "skipped"  # states of a file
 _UNREADABLE, _DIED = "unreadable", "died"  # likewise; the process that read it died
 _NO_REASON = Translatable()
-MISSING, CUT, UNREAD = "missing", "cut", "unread"  # problems of a folder; the last until all files were read once
+MISSING, LOCKED, CUT = "missing", "locked", "cut"  # problems of a folder
+UNREAD = "unread"  # likewise, until all files were read once
 _log = logging.getLogger(__name__)
 
 IsWanted = Callable[[], bool]
@@ -163,7 +164,7 @@ class FolderState:
     unreadable: Mapping[str, Translatable] = field(default_factory=dict)  # paths in the folder, and why
     passages: int = 0
     embedded: int = 0  # passages with vectors
-    problem: str = ""  # MISSING, CUT, UNREAD, or none
+    problem: str = ""  # MISSING, LOCKED, CUT, UNREAD, or none
     is_english: bool = True  # most of what is read
     total: int | None = None  # files to read in all; None unless they are being read
     reading: str = ""  # the large file that is being read
@@ -427,9 +428,9 @@ class FolderIndex:
             listing = list_files(Path(folder), is_wanted)
         except OSError as error:
             _log.info("%s: %s", folder, error)
-            self._set_folder(rank, MISSING)
+            self._set_folder(rank, LOCKED if isinstance(error, PermissionError) else MISSING)
             return None
-        if self.problem(folder) == MISSING:
+        if self.problem(folder) in (MISSING, LOCKED):
             self._set_folder(rank, UNREAD)
         return listing
 

@@ -38,7 +38,7 @@ from headstart.engine.runners.precision import (
 from headstart.engine.runners.runner import Runner
 from headstart.engine.runners.selftest import MAX_CONTEXT, ROOM, batch_invariance, self_test
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.errors import BrokenModelError, Translatable, UnfitError, listed
+from headstart.errors import BrokenModelError, Translatable, UnfitError, UnreadableModelError, listed
 from headstart.library import manifest as manifests
 from headstart.library.manifest import Manifest, ModelSpec
 
@@ -233,7 +233,7 @@ def verify_files(spec: ModelSpec, device: str) -> VerifiedModel:
     try:
         faults = manifests.damaged_files(folder, replace(manifest, files=to_check), hashes=True)
     except OSError as error:
-        faults = [Translatable("it cannot be read ({error})", error=error)]
+        raise UnreadableModelError(error) from None
     if faults:
         raise BrokenModelError(
             "{name} is damaged: {names}. Export it again with {command}.",
@@ -378,7 +378,9 @@ def read_shortlist(spec: ModelSpec, rows: int | None = None) -> Ids | None:
         return None
     try:
         ranked = np.load(folder / listed.file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except OSError as error:
+        raise UnreadableModelError(error) from None
+    except (ValueError, EOFError) as error:
         raise _broken(folder, Translatable("cannot be read ({error})", error=error)) from None
     if ranked.ndim != 1 or not ranked.size or not np.issubdtype(ranked.dtype, np.integer):
         raise _broken(folder, Translatable("is not a list of token ids"))

@@ -178,7 +178,7 @@ class EngineClient:
             own.put(outcome)
 
     def _error(self, report: Failed) -> HeadstartError:
-        error: HeadstartError = getattr(errors, report.kind)(report.sentence)
+        error: HeadstartError = getattr(errors, report.kind).from_text(report.sentence)
         if isinstance(error, OutOfMemoryError):
             self.close()  # wait until its memory is free
         return error

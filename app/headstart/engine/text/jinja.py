@@ -17,7 +17,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, UnreadableModelError
 
 MAX_SECONDS = 10.0  # of processor time for one rendering; the longest conversations that fit a context take a tenth
 MAX_WORK = 1 << 28  # characters that one rendering makes in all, with what counts like them
@@ -115,7 +115,9 @@ def read_sources(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
         if (folder / "chat_template.jinja").is_file():
             files[DEFAULT] = folder / "chat_template.jinja"
         sources = listed | {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise UnreadableModelError(error) from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BrokenModelError(
             "The chat template in {folder} cannot be read ({error}); export the model again.",
             folder=folder,

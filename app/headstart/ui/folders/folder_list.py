@@ -7,7 +7,7 @@ from PySide6.QtCore import QLocale, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from headstart.chat.folders.folder_files import LARGEST, MAX_FILES
-from headstart.chat.folders.folder_index import CUT, MISSING, UNREAD, FolderState
+from headstart.chat.folders.folder_index import CUT, LOCKED, MISSING, UNREAD, FolderState
 from headstart.errors import Translatable
 from headstart.ui.folders.folders_controller import FoldersController
 from headstart.ui.formatting import format_size, listed, percent, sentences, short_path, whole
@@ -166,6 +166,10 @@ class FolderRow(QWidget):
     def _words(self, state: FolderState, *, has_model: bool) -> str:
         if state.problem == MISSING:
             return self.tr("The folder is not there. What was read of it is kept until you remove it here.")
+        if state.problem == LOCKED:
+            return self.tr(
+                "You may not open the folder: change its rights. What was read of it is kept until you remove it here."
+            )
         if state.total is not None:
             done, total = whole(state.files), whole(state.total)
             words = self.tr("Reading file {done} of {total}…").format(done=done, total=total)

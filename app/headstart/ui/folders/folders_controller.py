@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 from headstart.chat.conversation import Excerpt
 from headstart.chat.folders import folder_index
 from headstart.chat.folders.folder_files import TextReader
-from headstart.chat.folders.folder_index import MISSING, UNREAD, FolderIndex, FolderState
+from headstart.chat.folders.folder_index import LOCKED, MISSING, UNREAD, FolderIndex, FolderState
 from headstart.chat.folders.folder_question import Question, understand
 from headstart.chat.history.database import FOLDERS_NAME
 from headstart.chat.history.store import Store
@@ -376,9 +376,12 @@ class FoldersController(QObject):
 
 def _gap(problems: Mapping[str, str]) -> str:
     """Return a sentence about the files that a search could not reach, by the problems of their folders."""
-    if missing := [short_path(Path(folder)) for folder, problem in problems.items() if problem == MISSING]:
-        words = translate("FoldersController", "{} is not there, so only what was read of it before was searched.")
-        return words.format(listed(missing))
+    for problem, words in (
+        (MISSING, translate("FoldersController", "{} is not there, so only what was read of it before was searched.")),
+        (LOCKED, translate("FoldersController", "{} may not be opened, so only what was read of it was searched.")),
+    ):
+        if found := [short_path(Path(folder)) for folder, each in problems.items() if each == problem]:
+            return words.format(listed(found))
     if UNREAD in problems.values():
         return translate(
             "FoldersController",

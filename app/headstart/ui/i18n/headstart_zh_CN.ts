@@ -2916,10 +2916,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
     </message>
     <message>
-        <source>The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
-        <translation>无法将设置保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
-    </message>
-    <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未启用。</translation>
     </message>
@@ -3636,10 +3632,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>不在 hub 上</translation>
     </message>
     <message>
-        <source>it cannot be read ({error})</source>
-        <translation>无法读取（{error}）</translation>
-    </message>
-    <message>
         <source>it could not be tried</source>
         <translation>无法试用</translation>
     </message>
@@ -3964,6 +3956,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在 {url}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或重新添加 {name} 并填写模型名称。</translation>
     </message>
     <message>
+        <source>The settings cannot be saved in {path} ({strerror}); see that you may read it and write there, and try again.</source>
+        <translation>设置无法保存到 {path}（{strerror}）；请确认您可以读取它并在那里写入，然后重试。</translation>
+    </message>
+    <message>
         <source>{name} failed (status {status}{after_comma}); try again, or look into that server&apos;s log.</source>
         <translation>{name} 出错（状态 {status}{after_comma}）；请重试，或查看该服务器的日志。</translation>
     </message>
@@ -4222,6 +4218,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be read ({reason}).</source>
         <translation>无法读取 {path}（{reason}）。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({reason}); see that you may read it, and that its disk is in order.</source>
+        <translation>无法读取 {path}（{reason}）；请确认您有权读取它，且其磁盘正常。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
@@ -4823,6 +4823,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>文件夹不在了。已读取的内容会保留，直到您在这里移除它。</translation>
     </message>
     <message>
+        <source>You may not open the folder: change its rights. What was read of it is kept until you remove it here.</source>
+        <translation>您无权打开此文件夹：请更改其权限。已读取的内容会保留，直到您在此移除它。</translation>
+    </message>
+    <message>
         <source>Reading file {done} of {total}…</source>
         <translation>正在读取第 {done} 个文件，共 {total} 个…</translation>
     </message>
@@ -4876,6 +4880,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is not there, so only what was read of it before was searched.</source>
         <translation>{} 不存在，因此只搜索了之前已读取的内容。</translation>
+    </message>
+    <message>
+        <source>{} may not be opened, so only what was read of it was searched.</source>
+        <translation>{} 无法打开，因此只搜索了从中读取过的内容。</translation>
     </message>
     <message>
         <source>The files of the project are still being read, so not all of them were searched. Ask again in a moment.</source>

@@ -2916,10 +2916,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
     </message>
     <message>
-        <source>The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
-        <translation>無法將設定儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
-    </message>
-    <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未啟用。</translation>
     </message>
@@ -3636,10 +3632,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>不在 hub 上</translation>
     </message>
     <message>
-        <source>it cannot be read ({error})</source>
-        <translation>無法讀取（{error}）</translation>
-    </message>
-    <message>
         <source>it could not be tried</source>
         <translation>無法試用</translation>
     </message>
@@ -3964,6 +3956,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在 {url}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或重新加入 {name} 並填寫模型名稱。</translation>
     </message>
     <message>
+        <source>The settings cannot be saved in {path} ({strerror}); see that you may read it and write there, and try again.</source>
+        <translation>設定無法儲存到 {path}（{strerror}）；請確認您可以讀取它並在那裡寫入，然後重試。</translation>
+    </message>
+    <message>
         <source>{name} failed (status {status}{after_comma}); try again, or look into that server&apos;s log.</source>
         <translation>{name} 發生錯誤（狀態 {status}{after_comma}）；請重試，或查看該伺服器的記錄。</translation>
     </message>
@@ -4222,6 +4218,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} cannot be read ({reason}).</source>
         <translation>無法讀取 {path}（{reason}）。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({reason}); see that you may read it, and that its disk is in order.</source>
+        <translation>無法讀取 {path}（{reason}）；請確認您有權讀取它，且其磁碟正常。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
@@ -4823,6 +4823,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>資料夾不在了。已讀取的內容會保留，直到您在這裡移除它。</translation>
     </message>
     <message>
+        <source>You may not open the folder: change its rights. What was read of it is kept until you remove it here.</source>
+        <translation>您無權開啟此資料夾：請變更其權限。已讀取的內容會保留，直到您在此移除它。</translation>
+    </message>
+    <message>
         <source>Reading file {done} of {total}…</source>
         <translation>正在讀取第 {done} 個檔案，共 {total} 個…</translation>
     </message>
@@ -4876,6 +4880,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is not there, so only what was read of it before was searched.</source>
         <translation>{} 不存在，因此只搜尋了先前已讀取的內容。</translation>
+    </message>
+    <message>
+        <source>{} may not be opened, so only what was read of it was searched.</source>
+        <translation>{} 無法開啟，因此只搜尋了從中讀取過的內容。</translation>
     </message>
     <message>
         <source>The files of the project are still being read, so not all of them were searched. Ask again in a moment.</source>

@@ -9,7 +9,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 from headstart import remotes
 from headstart.engine.engine import ConversationRequest, LoadOptions, Message, Phase
 from headstart.engine.protocol import Failed, Load, Loading, ModelInfo
-from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
+from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError, UnreadableModelError
 from headstart.library import library
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
@@ -166,6 +166,8 @@ class ModelLoader(QObject):
         """Return why no model can be found for these settings; "" if one can."""
         try:
             self._find(settings)
+        except UnreadableModelError as error:
+            return translate_error(error)
         except HeadstartError as error:
             return translate_error(error) if library.installed() else no_model()
         return ""
