@@ -2453,7 +2453,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Headstart is open already (process {process} on {host}) and does not answer; close it there, or end that process, then start Headstart again. If no such process runs, delete {lock}.</source>
-        <translation>Headstart 已開啟（{host} 上的處理程序 {process}），但沒有回應；請在那裡關閉它或結束該處理程序，然後重新啟動 Headstart。如果沒有這樣的處理程序在執行，請刪除 {lock}。</translation>
+        <translation>Headstart 已開啟（{host} 上的行程 {process}），但沒有回應；請在那裡關閉它或結束該行程，然後重新啟動 Headstart。如果沒有這樣的行程在執行，請刪除 {lock}。</translation>
     </message>
     <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
