@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from headstart import paths, settings
 from headstart.errors import SettingsError
 from headstart.settings import Settings, about, defaults, per_chat, plain, validated
+from tests.rights import usual_rights
 
 NAMES = list(defaults())
 
@@ -159,6 +160,23 @@ def test_malformed_file_is_put_aside(path: Path, caplog: pytest.LogCaptureFixtur
     assert "cannot be read" in caplog.text
     assert path.with_suffix(".damaged.toml").read_bytes() == content
     assert settings.load(path) == OTHERS
+
+
+def test_file_that_cannot_be_read_is_said(path: Path) -> None:
+    settings.require_readable(path)
+    settings.save(OTHERS, path)
+    settings.require_readable(path)
+    path.chmod(0)
+    with usual_rights():
+        with pytest.raises(SettingsError, match=r"cannot be read \(Permission denied\), so the usual ones hold"):
+            settings.require_readable(path)
+        with pytest.raises(SettingsError, match="see that you may read it and write there"):
+            settings.save(Settings(), path)
+    path.chmod(0o600)
+    assert settings.load(path) == OTHERS
+    path.write_text("theme = ", encoding="utf-8")
+    with pytest.raises(SettingsError, match="and that it is in order, then start Headstart again"):
+        settings.require_readable(path)
 
 
 def test_file_of_another_version_keeps_its_number(path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -338,6 +338,22 @@ def load(path: Path | None = None, otherwise: Settings | None = None) -> Setting
     return Settings().with_values(_flat(content))
 
 
+def require_readable(path: Path | None = None) -> None:
+    """Raise SettingsError if there is a file that cannot be read, of which `load` uses nothing."""
+    path = path or default_path()
+    try:
+        tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            "The settings in {path} cannot be read ({reason}), so the usual ones hold; see that you may read the file "
+            "and that it is in order, then start Headstart again.",
+            path=path,
+            reason=getattr(error, "strerror", None) or error,
+        ) from error
+
+
 def save(settings: Settings, path: Path | None = None) -> None:
     """Write what differs from the defaults; comments and unknown keys stay.
 

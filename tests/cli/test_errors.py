@@ -1,6 +1,7 @@
 """Errors of the command line, which load nothing."""
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from headstart import paths
 from headstart.cli import main
+from tests.rights import usual_rights
 from tests.stand_ins.fakes import RecordingLoad
 from tests.stand_ins.model_folders import write_model
 
@@ -118,3 +120,19 @@ def test_error_is_a_sentence(
     assert not load.options
     assert not paths.server_key().exists()
     assert Path("diary.txt").read_text(encoding="utf-8") == "Dear diary\n"
+
+
+@pytest.mark.parametrize(
+    "typed", ["models", "ps", "doctor", "chat|--model|smol|Hi", "models|add|smollm2-135m-instruct"]
+)
+def test_home_that_may_not_be_read_is_said(
+    typed: str, headstart_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    write_model(headstart_home / "models" / "smol")
+    headstart_home.chmod(0)
+    with usual_rights():
+        assert main(typed.split("|"), RecordingLoad()) == 1
+    headstart_home.chmod(0o700)
+    shown = capsys.readouterr()
+    assert re.search(rf"{re.escape(str(headstart_home))}.*(Permission denied|does not let you)", shown.out + shown.err)

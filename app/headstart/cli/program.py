@@ -1,5 +1,6 @@
 """The `headstart` program: its commands, exit codes and errors."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
+_OF_PLACES = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not of our own bugs
 _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # names from similar programs
 
 
@@ -106,6 +108,13 @@ def execute(command: click.Command, name: str, argv: Sequence[str] | None = None
     except BrokenPipeError:
         # The reader has closed the pipe (`| head`). Python flushes again on exit, and must not fail there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        if error.errno not in _OF_PLACES:
+            raise
+        place = error.filename or "The output"
+        remedy = "see that you may read and write there, and that there is room"
+        print(f"{name}: {place} cannot be used ({error.strerror}); {remedy}.", file=sys.stderr)
         return FAILED
     return code
 

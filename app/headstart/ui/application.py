@@ -44,11 +44,12 @@ from headstart.engine.hardware import runtime
 from headstart.errors import WindowError
 from headstart.library import library
 from headstart.ui import display
+from headstart.ui.formatting import sentences
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Recovery
 from headstart.ui.program import Program
 from headstart.ui.transcript.message import MessageContent, MessageState
-from headstart.ui.translation import Translation, translate_error
+from headstart.ui.translation import Translation, showing_errors, translate_error
 from headstart.ui.widgets.layouts import style_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
@@ -320,8 +321,12 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
             watch = QTimer(program, interval=_WATCH_MS)
             watch.timeout.connect(partial(_leave_standby, program))
             watch.start()
-        if recovery.outcome:
-            QTimer.singleShot(0, program, partial(program.tell, recovery.outcome, bad=not recovery.is_whole))
+        told = [recovery.outcome] if recovery.outcome else []
+        with showing_errors(told.append):
+            settings.require_readable()
+        if told:
+            words, is_bad = sentences(*told) if len(told) > 1 else told[0], told != [recovery.outcome]
+            QTimer.singleShot(0, program, partial(program.tell, words, bad=is_bad or not recovery.is_whole))
         code = _show(application, program, again, quick=quick)
         if program.reopens is None:
             return code

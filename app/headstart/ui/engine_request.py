@@ -17,7 +17,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import BrokenModelError, ModelNotFoundError
-from headstart.library.library import Broken, Entry, Pair, can_chat, choose, installed
+from headstart.library.library import Broken, Entry, Pair, can_chat, choose, installed, require_readable
 from headstart.settings import Settings
 from headstart.tools.loop import engine_turns
 
@@ -107,4 +107,5 @@ def _preferred(entries: Iterable[Entry]) -> str:
     faults = [entry.reason for entry in entries if isinstance(entry, Broken)]
     if faults:
         raise BrokenModelError(faults[0])
+    require_readable()
     raise ModelNotFoundError("No model is installed yet.")

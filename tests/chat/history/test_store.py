@@ -23,6 +23,7 @@ from headstart.chat.history.reader import Group, open_reader
 from headstart.chat.history.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError, UnwritableHistoryError
 from tests.chat.history.trees import histories
+from tests.rights import usual_rights
 from tests.source.source_tree import ROOT
 
 BEGUN = Conversation().ask("why").begin_answer("pair", {"temperature": 0.5})
@@ -248,6 +249,19 @@ def test_history_is_private(tmp_path: Path) -> None:
     assert len(modes) >= 5
     assert set(modes.values()) == {0o600, 0o700}
     assert not [path for path, mode in modes.items() if mode == 0o700 and not path.is_dir()]
+
+
+@pytest.mark.parametrize("closed", [".", FILE_NAME], ids=["folder", "file"])
+def test_history_that_may_not_be_read_stays_as_it_is(store: Store, folder: Path, closed: str) -> None:
+    chat = store.create_chat("secret")
+    store.close()
+    rights = (folder / closed).stat().st_mode
+    (folder / closed).chmod(0)
+    with usual_rights(), pytest.raises(HistoryError, match="make the folder readable and writable for you"):
+        open_store(folder)
+    (folder / closed).chmod(rights)
+    with closing(open_store(folder)) as again:
+        assert again.chats() == (chat,)
 
 
 def test_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> None:

@@ -34,9 +34,10 @@ from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
+from tests.rights import usual_rights
 from tests.source.source_tree import ROOT
 from tests.stand_ins.model_folders import describe, write_model, write_pair
-from tests.ui.person import WAIT, ask, begin, button, press, setting, shown, words
+from tests.ui.person import WAIT, ask, begin, button, press, setting, shown, words, write
 
 Open = Callable[..., Program]
 
@@ -750,3 +751,14 @@ def test_answer_goes_on_while_models_come_and_are_chosen(
     assert len(shown(app)[-1].text.split()) == 100
     ask(qtbot, app, "And now?")
     assert shown(app)[-1].author == "smol"
+
+
+def test_models_that_may_not_be_read_are_not_said_to_be_absent(open_program: Open, headstart_home: Path) -> None:
+    write_model(headstart_home / "models" / "smol")
+    (headstart_home / "models").chmod(0)
+    with usual_rights():
+        app = open_program(find=installed_model, loaded=False)
+        write(app, "hello")
+        assert "cannot be read (Permission denied); see that you may read it" in app.window.chat.notice.text
+        assert app.store.chats()[0].title == "hello"
+    (headstart_home / "models").chmod(0o700)

@@ -474,8 +474,9 @@ def open_store(folder: Path, key: Key | None = None) -> Store:
     no key, which `encryption.unlock` returns.
     """
     path = folder / database.FILE_NAME
-    encryption.settle(folder)
-    key = encryption.require_key(folder, key)
+    with database.translate_errors(path):  # the folder may not be readable
+        encryption.settle(folder)
+        key = encryption.require_key(folder, key)
     try:
         return _open(path, key)
     except DamagedHistoryError as error:

@@ -346,7 +346,7 @@ def check_folders() -> Iterator[Finding]:
         yield _folder(name, folder())
     chats = paths.history_folder()
     # Windows stores rights in another way.
-    if sys.platform != "win32" and chats.is_dir() and chats.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+    if sys.platform != "win32" and paths.exists(chats) and chats.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         yield _FOLDERS.note("Other users of this computer may list the folder of your chats.", f"chmod 700 {chats}")
     for leftover in _leftovers():
         size = sum(path.stat().st_size for path in leftover.root.rglob("*") if path.is_file())
@@ -357,12 +357,16 @@ def check_folders() -> Iterator[Finding]:
 
 
 def _leftovers() -> list[export_leftovers.Unfinished]:
-    return [leftover for leftover in export_leftovers.found(paths.models_folder()) if leftover.is_abandoned]
+    try:
+        found = export_leftovers.found(paths.models_folder())
+    except OSError:  # the folder has its own finding
+        return []
+    return [leftover for leftover in found if leftover.is_abandoned]
 
 
 def _folder(name: str, folder: Path) -> Finding:
     # The folder itself, or the first existing folder above it.
-    present = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    present = next((path for path in (folder, *folder.parents) if paths.exists(path)), folder)
     where = f"{name}: {folder}"
     if not present.is_dir():
         return _FOLDERS.problem(f"{where} cannot be made: {present} is a file.", "Move that file away.")
@@ -386,6 +390,11 @@ def check_models() -> Iterator[Finding]:
 
     entries = library.installed()
     if not entries:
+        try:
+            library.require_readable()
+        except HeadstartError as error:
+            yield _MODELS.problem("The models cannot be listed.", str(error))
+            return
         yield _MODELS.note("No model is installed yet.", f"Run `{library.FIRST_EXPORT}` to get a small one.")
     free, fitting = free_memory(), []
     for entry in entries:

@@ -2916,6 +2916,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
     </message>
     <message>
+        <source>The settings in {path} cannot be read ({reason}), so the usual ones hold; see that you may read the file and that it is in order, then start Headstart again.</source>
+        <translation>无法读取 {path} 中的设置（{reason}），因此使用默认设置；请确认您有权读取该文件且其内容无误，然后重新启动 Headstart。</translation>
+    </message>
+    <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未启用。</translation>
     </message>

@@ -2916,6 +2916,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
     </message>
     <message>
+        <source>The settings in {path} cannot be read ({reason}), so the usual ones hold; see that you may read the file and that it is in order, then start Headstart again.</source>
+        <translation>無法讀取 {path} 中的設定（{reason}），因此使用預設設定；請確認您有權讀取該檔案且其內容無誤，然後重新啟動 Headstart。</translation>
+    </message>
+    <message>
         <source>The skill {name} is off.</source>
         <translation>技能 {name} 未啟用。</translation>
     </message>
