@@ -17,8 +17,18 @@ _PACKAGES = {
 
 
 def exists(path: Path) -> bool:
-    """Return whether a file or folder exists; False also for an invalid name."""
-    return os.path.exists(path)  # noqa: PTH110 - pathlib raises for a name that is too long
+    """Return whether a file or folder exists; False also for an invalid name, and where nobody may look."""
+    return os.path.exists(path)  # noqa: PTH110 - pathlib raises for a name that is too long, and in a closed folder
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a file exists; False in the cases of `exists`."""
+    return os.path.isfile(path)  # noqa: PTH113 - as above
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a folder exists; False in the cases of `exists`."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
 def models_folder() -> Path:

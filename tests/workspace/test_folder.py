@@ -9,6 +9,7 @@ import pytest
 
 from headstart.errors import WorkspaceError
 from headstart.workspace.folder import EntryKind, Folder, is_secret
+from tests.rights import usual_rights
 from tests.workspace.conftest import OUTSIDE
 from tests.workspace.working import tree
 
@@ -24,6 +25,16 @@ def folder(place: Path) -> Folder:
 def test_path_outside_is_refused(folder: Folder, path: str) -> None:
     with pytest.raises(WorkspaceError):
         folder.clean(path)
+
+
+def test_folder_that_may_not_be_read_is_refused_with_the_remedy(place: Path) -> None:
+    place.chmod(0)
+    with (
+        usual_rights(),
+        pytest.raises(WorkspaceError, match="choose another folder, or see that you may read"),
+    ):
+        Folder(place)
+    place.chmod(0o700)
 
 
 @pytest.mark.parametrize(("path", "clean"), [("", ""), (".", ""), ("./a//b/", "a/b"), ("..a/b..", "..a/b..")])

@@ -377,7 +377,7 @@ def _at_path(name: str) -> Model | Pair | None:
     if not paths.exists(path):
         return None
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
-    if (written_as_path and path.is_dir()) or os.path.isfile(path / manifest.FILE_NAME):  # noqa: PTH113 - raises nothing
+    if (written_as_path and path.is_dir()) or paths.is_file(path / manifest.FILE_NAME):
         return _read_folder(path.resolve(), name)
     return None
 

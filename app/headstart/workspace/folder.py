@@ -88,7 +88,14 @@ class Folder:
             raise WorkspaceError("This system cannot confine file operations to a folder: use Linux or macOS.")
         self.path = path.expanduser().resolve()
         with _failing(str(path)):
-            self._root = os.open(self.path, _FOLDER | _SAFE)
+            try:
+                self._root = os.open(self.path, _FOLDER | _SAFE)
+            except PermissionError as error:
+                raise WorkspaceError(
+                    "{path} cannot be opened ({reason}); choose another folder, or see that you may read this one.",
+                    path=path,
+                    reason=error.strerror,
+                ) from error
 
     def close(self) -> None:
         """Close the folder. It may be closed twice."""

@@ -762,3 +762,15 @@ def test_models_that_may_not_be_read_are_not_said_to_be_absent(open_program: Ope
         assert "cannot be read (Permission denied); see that you may read it" in app.window.chat.notice.text
         assert app.store.chats()[0].title == "hello"
     (headstart_home / "models").chmod(0o700)
+
+
+def test_folder_that_may_not_be_read_is_not_called_no_model(
+    open_program: Open, headstart_home: Path, tmp_path: Path
+) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    closed = write_model(tmp_path / "closed")
+    closed.chmod(0)
+    with usual_rights():
+        app.models.adding.add_path(str(closed))
+        assert "closed cannot be read (Permission denied); see that you may read it" in app.window.models.work.text
+    closed.chmod(0o700)

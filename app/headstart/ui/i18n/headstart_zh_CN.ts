@@ -4216,6 +4216,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不能作为工作文件夹，因为其中有 Headstart 自己的文件：请选择更小的文件夹。</translation>
     </message>
     <message>
+        <source>{path} cannot be opened ({reason}); choose another folder, or see that you may read this one.</source>
+        <translation>无法打开 {path}（{reason}）；请选择其他文件夹，或确认您有权读取此文件夹。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
     </message>

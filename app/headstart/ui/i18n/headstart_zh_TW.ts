@@ -4216,6 +4216,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 不能作為工作資料夾，因為其中有 Headstart 自己的檔案：請選擇更小的資料夾。</translation>
     </message>
     <message>
+        <source>{path} cannot be opened ({reason}); choose another folder, or see that you may read this one.</source>
+        <translation>無法開啟 {path}（{reason}）；請選擇其他資料夾，或確認您有權讀取此資料夾。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
     </message>

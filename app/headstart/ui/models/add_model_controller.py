@@ -10,9 +10,10 @@ from pathlib import Path
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QObject, QThreadPool, Signal, Slot
 
 from headstart import paths
-from headstart.errors import ExporterNeededError, Translatable
+from headstart.errors import ExporterNeededError, Translatable, UnreadableModelError
 from headstart.library import exporter, import_folder, manifest
 from headstart.library.exporter import DEFER_CHECKS, PROGRAM
+from headstart.library.library import require_readable
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.models.catalogue import recipes
@@ -267,11 +268,18 @@ class AddModelController(QObject):
         if self.is_busy:
             self.refused.emit(self.tr("Another model is being added. Add {} when that has ended.").format(path.name))
             return
-        if (path / manifest.FILE_NAME).is_file():
+        try:
+            if paths.is_folder(path):
+                require_readable(path)
+        except UnreadableModelError as error:
+            self._card.begin(path.name)
+            self._card.end(translate_error(error), bad=True)
+            return
+        if paths.is_file(path / manifest.FILE_NAME):
             self._begin_copy(path)
         elif path.suffix.lower() == ".gguf":
             self.get((str(path),))
-        elif (path / "config.json").is_file():
+        elif paths.is_file(path / "config.json"):
             self.source_chosen.emit(str(path))
         else:
             self._card.begin(path.name)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import api_keys, remotes
+from headstart import api_keys, paths, remotes
 from headstart.engine.engine import Remote
 from headstart.errors import SettingsError
 from headstart.settings import Settings
@@ -214,7 +214,7 @@ class RemoteServersController(QObject):
         if new.key and not (new.key.isascii() and new.key.isprintable()):
             return self.tr("A key is one line of letters, digits and signs; nothing was kept.")
         certificate = new.server.certificate
-        if certificate and not certificate.is_file():
+        if certificate and not paths.is_file(certificate):
             sentence = self.tr("There is no file {}; name the certificate of the authority in PEM form.")
             return sentence.format(certificate)
         return ""

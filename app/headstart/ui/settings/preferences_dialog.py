@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from headstart import paths
 from headstart.settings import in_section
 from headstart.ui.formatting import short_path
 from headstart.ui.history.encryption import EncryptionPage
@@ -105,7 +106,7 @@ def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:
     for row, (title, folder) in enumerate(folders.items()):
         show = button(translate("PreferencesDialog", "Show"), page)
         show.setAccessibleName(translate("PreferencesDialog", "Show the folder: {}").format(title))
-        show.setEnabled(folder.is_dir())
+        show.setEnabled(paths.is_folder(folder))
         show.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         grid.addWidget(QLabel(title, page), row, 0)
         grid.addWidget(muted(short_path(folder), page, selectable=True), row, 1)

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QStyle, QStyleOptionToolButton, QToolButton, QWidget
 
+from headstart import paths
 from headstart.chat.conversation import Attachment
 from headstart.markdown.blocks import Block, plain_text
 from headstart.ui.composer.attachments import shorten_name
@@ -350,7 +351,7 @@ class SourceList(QWidget):
         path = self._sources[number].path if number is not None else ""
         self._path = Path(path)
         words = self.tr("Open the File") if self._path.suffix.lower() in _OPENED else self.tr("Show in Its Folder")
-        is_there = bool(path) and self._path.exists()
+        is_there = bool(path) and paths.exists(self._path)
         self.opener.setText(words if is_there else self.tr("The file is no longer there"))
         self.opener.setEnabled(is_there)
         self.opener.setVisible(bool(path))

@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import private_files
+from headstart import paths, private_files
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
@@ -386,7 +386,7 @@ def remember_folder(chosen: str) -> None:
     """Let the next file dialog begin in this folder or in the folder of this file."""
     application = QCoreApplication.instance()
     assert application, "a file dialog needs an application"
-    application.setProperty(_LAST_FOLDER, chosen if Path(chosen).is_dir() else str(Path(chosen).parent))
+    application.setProperty(_LAST_FOLDER, chosen if paths.is_folder(Path(chosen)) else str(Path(chosen).parent))
 
 
 def confirm(parent: QWidget, title: str, question: str, action: str, more: str = "") -> bool:
@@ -404,4 +404,5 @@ def open_folder(folder: Path) -> None:
     """Show a folder in the desktop's own program; one that cannot be made by the nearest above it."""
     with suppress(OSError):
         private_files.make(folder)
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(next(path for path in (folder, *folder.parents) if path.is_dir()))))
+    shown = next(path for path in (folder, *folder.parents) if paths.is_folder(path))
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(shown)))
