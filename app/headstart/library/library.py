@@ -130,7 +130,7 @@ def find(name: str) -> Model | Pair:
     by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
     entry = by_name.get(name) or _at_path(name)
     if entry is None and not entries:
-        require_readable(root)
+        require_readable()
         raise ModelNotFoundError(
             "There is no model {name!r}: none is installed yet; run {command} to get a small one.",
             name=name,
