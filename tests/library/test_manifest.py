@@ -103,9 +103,10 @@ def test_files_are_hashed_by_posix_path(folder: Path) -> None:
     assert hashed["inner/empty"] == manifest.File("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0)
 
 
-def test_half_written_manifest_is_no_file_of_the_model(folder: Path) -> None:
+def test_unfinished_file_is_none_of_the_model(folder: Path) -> None:
     before = manifest.hash_files(folder)
-    (folder / ".manifest.json.new").touch()  # a process was killed
+    for name in (".manifest.json.4711.new", ".table.npz.new"):  # of processes that were killed
+        (folder / name).touch()
     assert manifest.hash_files(folder) == before
 
 

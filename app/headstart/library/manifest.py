@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 from headstart.errors import BrokenModelError, SettingsError, Translatable, UnreadableModelError
 
 FILE_NAME = "manifest.json"
-_NEW_FILE = f".{FILE_NAME}.new"  # being written
+_UNFINISHED = ".*.new"  # files that are being written, or that a killed process has left
 SCHEMA = 1
 TARGET_FOLDER = "target"
 HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
@@ -362,7 +363,7 @@ class ModelSpec:
 
 def write(folder: Path, manifest: Manifest | PairManifest) -> None:
     """Write atomically: a reader sees the old file or the new one, never half."""
-    temporary = folder / _NEW_FILE
+    temporary = folder / f".{FILE_NAME}.{os.getpid()}.new"  # another process may write it, too
     temporary.write_text(
         json.dumps(dataclasses.asdict(manifest), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
@@ -376,9 +377,9 @@ def hash_file(path: Path) -> str:
 
 
 def hash_files(folder: Path) -> dict[str, File]:
-    """Return every file of the folder but manifests, half-written ones too, by its relative POSIX path."""
-    manifests = (FILE_NAME, _NEW_FILE)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in manifests)
+    """Return every file of the folder but manifests and unfinished files, by its relative POSIX path."""
+    others = (path for path in folder.rglob("*") if path.name != FILE_NAME and not path.match(_UNFINISHED))
+    paths = sorted(path for path in others if path.is_file())
     return {path.relative_to(folder).as_posix(): File(hash_file(path), path.stat().st_size) for path in paths}
 
 

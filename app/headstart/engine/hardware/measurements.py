@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ class Measurements:
 
     def _write(self) -> None:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
-        temporary = self._path.with_suffix(".new")
+        temporary = self._path.with_suffix(f".{os.getpid()}.new")  # another process may write it, too
         try:
             private_files.make(self._path.parent)
             temporary.write_text(content, encoding="utf-8")
