@@ -76,6 +76,7 @@ USER_ENVIRONMENT = dict(os.environ)
 USER_MODELS = paths.models_folder()
 USER_CACHE = paths.cache_folder()
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # before a test imports OpenVINO by itself
 
 
 def pytest_configure() -> None:
