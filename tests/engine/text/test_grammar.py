@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -381,12 +381,15 @@ def read_token_bytes(engine: LocalEngine) -> TokenBytes:
 
 
 def a_text(constraint: grammar.GrammarConstraint, length: int) -> list[int]:
-    """Draw tokens of a text that the grammar allows from its state."""
+    """Draw tokens of a text that the grammar allows from its state; fewer at its end."""
     run: list[int] = []
     while len(run) < length:
         allowed = constraint.allowed(run)
         assert allowed is not None
-        run.append(int(np.flatnonzero(allowed)[0]))
+        token = int(np.flatnonzero(allowed)[0])
+        if token in constraint._stop_ids:
+            break
+        run.append(token)
     return run
 
 
@@ -407,6 +410,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integ
 
 
 @settings(max_examples=30, deadline=None)
+@example([("commit", 6)] * 9)  # the text is at its end
 @given(STEPS)
 def test_masks_equal_those_of_a_fresh_matcher(token_bytes: TokenBytes, steps: Sequence[tuple[str, int]]) -> None:
     constraint, written = grammar.schema_constraint(SCHEMA, token_bytes), list[int]()
