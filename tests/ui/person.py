@@ -1,5 +1,6 @@
 """The actions of a person at the window, and what a person sees there."""
 
+from random import Random
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -7,13 +8,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.conversation import State
+from headstart.chat.conversation import Role, State
 from headstart.ui.composer.attachments import AttachmentChip
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
 from headstart.ui.settings.side_panel import SidePanel
-from headstart.ui.transcript.message import MessageContent
+from headstart.ui.transcript.message import MessageAction, MessageContent
 from headstart.ui.widgets.layouts import Page
 from tests.waiting import PATIENCE
 
@@ -139,3 +140,48 @@ def cells(table: QTreeWidget) -> list[list[str]]:
     """Return the texts of a table, row by row."""
     items = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
     return [[item.text(column) for column in range(table.columnCount())] for item in items if item]
+
+
+class ChatPerson:
+    """A person who acts at random: the actions with chats."""
+
+    app: Program
+    random: Random
+
+    def cancel_edit(self) -> None:
+        composing = self.app.chat_controller.composing
+        if composing._state.editing is not None:
+            composing.cancel_edit()
+
+    def regenerate(self) -> None:
+        answers = [each for each in self.app.chat_controller.session.path if each.role is Role.ASSISTANT]
+        if answers:
+            self.app.chat_controller.session.regenerate(self.random.choice(answers).id)
+
+    def resume(self) -> None:
+        last = self.app.chat_controller.session.conversation.last
+        if last and last.role is Role.ASSISTANT:
+            self.app.chat_controller.session.resume(last.id)
+
+    def delete_message(self) -> None:
+        path = self.app.chat_controller.session.path
+        if path:
+            message = self.random.choice(path).id
+            self.app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, message)
+
+    def undo(self) -> None:
+        self.app.undo_stack.undo()
+
+    def stop(self) -> None:
+        self.app.chat_controller.stop()
+
+    def open_new(self) -> None:
+        self.app.chats.open_new()
+
+    def open_chat(self) -> None:
+        chats = self.app.store.chats()
+        if chats:
+            self.app.chats.open(self.random.choice(chats).id)
+
+    def restart_engine(self) -> None:
+        self.app.loader.reload(self.app.settings.now)

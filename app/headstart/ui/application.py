@@ -125,7 +125,7 @@ class SingleInstance(QObject):
     def _send_again(self, message: bytes) -> bool:
         """Send a message to a window that is just being opened, and return False. Raises WindowError if none takes it.
 
-        The window may hang, or be on another computer that shares the folder.
+        The window may be on another computer that shares the folder.
         """
         if not self._send(message):
             found, host, _ = self._lock.getLockInfo()

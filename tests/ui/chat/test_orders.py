@@ -16,10 +16,9 @@ from headstart.tools.servers import ServerTool
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.composer.attachments import AttachmentChip
 from headstart.ui.program import Program
-from headstart.ui.transcript.message import MessageAction
 from headstart.workspace.folder import IS_SUPPORTED
 from tests.tools.test_servers import CLOCK
-from tests.ui.person import WAIT, texts, write
+from tests.ui.person import WAIT, ChatPerson, texts, write
 
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="folders can be confined on Linux and macOS")
 _STEPS = 60
@@ -33,7 +32,7 @@ _THROWING_AWAY = {"remove_chip", "cancel_edit", "delete_message"}
 _WAYS = ("once", "once", "always", "refuse", "refuse")
 
 
-class _Person:
+class _Person(ChatPerson):
     """A person who acts at random, and knows which files were attached and which steps were allowed."""
 
     def __init__(self, qtbot: QtBot, open_program: Callable[..., Program], folder: Path, home: Path, seed: int) -> None:
@@ -98,40 +97,6 @@ class _Person:
         path = [each for each in self.session.path if each.role is Role.USER]
         if path:
             self.app.chat_controller.composing.begin_edit(self.random.choice(path).id)
-
-    def cancel_edit(self) -> None:
-        composing = self.app.chat_controller.composing
-        if composing._state.editing is not None:
-            composing.cancel_edit()
-
-    def regenerate(self) -> None:
-        answers = [each for each in self.session.path if each.role is Role.ASSISTANT]
-        if answers:
-            self.session.regenerate(self.random.choice(answers).id)
-
-    def resume(self) -> None:
-        last = self.session.conversation.last
-        if last and last.role is Role.ASSISTANT:
-            self.session.resume(last.id)
-
-    def delete_message(self) -> None:
-        path = self.session.path
-        if path:
-            self.app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, self.random.choice(path).id)
-
-    def undo(self) -> None:
-        self.app.undo_stack.undo()
-
-    def stop(self) -> None:
-        self.app.chat_controller.stop()
-
-    def open_new(self) -> None:
-        self.app.chats.open_new()
-
-    def open_chat(self) -> None:
-        chats = self.app.store.chats()
-        if chats:
-            self.app.chats.open(self.random.choice(chats).id)
 
     # Files of messages
 
@@ -233,9 +198,6 @@ class _Person:
 
     def restart(self) -> None:
         self.app = self.open_program(pace=0.001)
-
-    def restart_engine(self) -> None:
-        self.app.loader.reload(self.app.settings.now)
 
     def wait(self) -> None:
         self.qtbot.wait(100)

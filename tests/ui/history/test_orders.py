@@ -14,8 +14,7 @@ from headstart.chat.history.store import UNSENT
 from headstart.chat.json_chats import to_json
 from headstart.ui.program import Program
 from headstart.ui.sidebar import projects
-from headstart.ui.transcript.message import MessageAction
-from tests.ui.person import WAIT, texts, write
+from tests.ui.person import WAIT, ChatPerson, texts, write
 
 _STEPS = 40
 _WORD = re.compile(r"\bw\d+\b")
@@ -29,7 +28,7 @@ _ACTIONS = (
 _THROW_AWAY = {"cancel_edit", "delete_message", "empty_bin"}
 
 
-class _Person:
+class _Person(ChatPerson):
     """A person who acts at random and knows which words must still be somewhere."""
 
     def __init__(self, qtbot: QtBot, open_program: Callable[..., Program], folder: Path, seed: int) -> None:
@@ -65,34 +64,15 @@ class _Person:
             if self.app.chat_controller.composing._state.editing is not None:
                 self.type_words()
 
-    def cancel_edit(self) -> None:
-        composing = self.app.chat_controller.composing
-        if composing._state.editing is not None:
-            composing.cancel_edit()
-
-    def regenerate(self) -> None:
-        answers = [each for each in self.app.chat_controller.session.path if each.role is Role.ASSISTANT]
-        if answers:
-            self.app.chat_controller.session.regenerate(self.random.choice(answers).id)
-
     def switch_version(self) -> None:
         path = self.app.chat_controller.session.path
         if path:
             self.app.chat_controller.session.switch_version(self.random.choice(path).id, self.random.choice((-1, 1)))
 
-    def delete_message(self) -> None:
-        path = self.app.chat_controller.session.path
-        if path:
-            message = self.random.choice(path).id
-            self.app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, message)
-
     def fork(self) -> None:
         path = self.app.chat_controller.session.path
         if path:
             self.app.chats.fork(self.random.choice(path).id)
-
-    def stop(self) -> None:
-        self.app.chat_controller.stop()
 
     def wait(self) -> None:
         self.qtbot.waitUntil(lambda: not self.is_answering, timeout=WAIT)
@@ -100,14 +80,6 @@ class _Person:
     @property
     def is_answering(self) -> bool:
         return any(session.is_answering for session in self.app.chats._sessions.values())
-
-    def open_new(self) -> None:
-        self.app.chats.open_new()
-
-    def open_chat(self) -> None:
-        chats = self.app.store.chats()
-        if chats:
-            self.app.chats.open(self.random.choice(chats).id)
 
     def ask_quickly(self) -> None:
         word = self.new_words()
@@ -147,16 +119,8 @@ class _Person:
             path.write_text(to_json([(chat, there)]), encoding="utf-8")
             self.app.import_file(str(path))
 
-    def undo(self) -> None:
-        self.app.undo_stack.undo()
-
     def restart(self) -> None:
         self.app = self.open_program(pace=0.001)
-
-    def resume(self) -> None:
-        last = self.app.chat_controller.session.conversation.last
-        if last and last.role is Role.ASSISTANT:
-            self.app.chat_controller.session.resume(last.id)
 
     def answer_last(self) -> None:
         last = self.app.chat_controller.session.conversation.last
@@ -187,9 +151,6 @@ class _Person:
 
     def empty_bin(self) -> None:
         self.app.chats.destroy()
-
-    def restart_engine(self) -> None:
-        self.app.loader.reload(self.app.settings.now)
 
     def places(self) -> Iterator[str]:
         """Yield every text that a person has written and can find again."""
