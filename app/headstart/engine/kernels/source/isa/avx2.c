@@ -9,7 +9,7 @@
 #define MAX_WITH_TWO(format) ((format) == HK_Q6_K ? 3 : has_pairs(format) ? 4 : (format) == HK_Q8_0 ? 6 : TILE)
 #define VECTORS(format, n) ((n) > MAX_WITH_TWO(format) ? 1 : 2)
 #define DOTS(bits) ((bits) <= 4 ? 8 : (bits) == 5 ? 4 : 2)
-enum { OFFSET8 = 128, HIGH_CODES = 1, LIGHT = 0, LIGHT8 = 0 };
+enum { OFFSET8 = 128, HIGH_CODES = 1, LIGHT = 0, LIGHT8 = 0, AHEAD = 6144, AHEAD_FIRST = 2048 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */
 INLINE pairs begin(ints sums) { return (void)sums, _mm256_setzero_si256(); }

@@ -5,7 +5,7 @@
 #define TILE 8
 #define VECTORS(format, n) (has_pairs(format) && (n) > 4 ? 1 : 2)
 #define DOTS(bits) 8
-enum { OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 0, LIGHT8 = 1 };
+enum { OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 0, LIGHT8 = 1, AHEAD = 16384, AHEAD_FIRST = 0 };
 
 INLINE pairs begin(ints sums) { return sums; }
 INLINE ints finish(ints sums, pairs p) { return (void)sums, p; }

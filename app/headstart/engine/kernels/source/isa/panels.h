@@ -26,10 +26,12 @@ struct panel {
 INLINE int tokens_of_panels(const int format)
 {
     switch (format) {
+    case HK_Q6_K: return 4;
+    case HK_INT4:
     case HK_Q3_K:
-    case HK_Q5_0:
-    case HK_Q5_1:
-    case HK_Q6_K: return 6;
+    case HK_Q5_0: return 6;
+    case HK_Q4_1:
+    case HK_Q5_1: return 8;
     default: return bits_of_code(format) == 8 ? INT_MAX /* such codes do not fit: see dot8 */ : TILE + 1;
     }
 }

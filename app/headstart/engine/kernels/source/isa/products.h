@@ -12,6 +12,8 @@
                                       of i32
        look_up(table, v)              bytes 0..15 of v by a table of 16 bytes
        LIGHT, LIGHT8                  tokens at most of products that are light, see is_light; of codes of 8 bits
+       AHEAD, AHEAD_FIRST             bytes from what is read to what is prefetched, line by line: into the second-level
+                                      cache; from there into the first level (0: not)
        HIGH_CODES                     16: dot4 takes 8 bits, so that upper halves of bytes stay where they are; else 1
        begin(sums), finish(sums, p)   products of weights up to 6 bits are added up in `pairs`, see DOTS; one of the two
                                       adds the sums so far
@@ -26,7 +28,6 @@
 #include "../formats.h"
 
 enum {
-    AHEAD = 16384, /* bytes from what is read to what is prefetched, line by line */
     PAGE = 4096,   /* bytes at whose end the processor's own prefetch stops */
     FIRST = 2,     /* lines of the next page that set it going again */
 };
@@ -41,12 +42,13 @@ INLINE int is_light(const int format, const int n)
     return n <= (format == HK_INT8 || format == HK_Q8_0 ? LIGHT8 : LIGHT) && reads_ahead();
 }
 
-/* Prefetch `size` bytes ahead of `at` into the second-level cache, in ascending order and without gaps; of what is
-   `light`, the first lines of the next page. Into the first level it would wait for each line. */
+/* Prefetch `size` bytes AHEAD and AHEAD_FIRST of `at`, in ascending order and without gaps; of what is `light`, the first
+   lines of the next page. What memory sends goes to the second level: on the way into the first, each line would wait. */
 INLINE void prefetch(const uint8_t *at, size_t size, const int light)
 {
     for (size_t i = 0; i < size; i += CACHE_LINE) {
         const uint8_t *line = at + (light ? PAGE : AHEAD) + i;
+        if (AHEAD_FIRST) __builtin_prefetch(at + AHEAD_FIRST + i, 0, 3);
         if (!light || ((uintptr_t)line & (PAGE - 1)) < FIRST * CACHE_LINE) __builtin_prefetch(line, 0, 2);
     }
 }

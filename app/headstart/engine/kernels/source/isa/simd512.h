@@ -6,7 +6,7 @@
 
 #define VECTORS(format, n) (has_pairs(format) && (n) > 6 ? 1 : 2)
 #define DOTS(bits) 8
-enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 1, LIGHT8 = 2 };
+enum { LANES = 16, OFFSET8 = 0, HIGH_CODES = 16, LIGHT = 1, LIGHT8 = 2, AHEAD = 16384, AHEAD_FIRST = 0 };
 
 typedef __m512i ints;
 typedef __m512 floats;
