@@ -68,17 +68,31 @@ INLINE void unpack_group(const int format, const struct group *g, int number, in
     }
 }
 
-/* Unpack `steps` groups from `step` on. */
-INLINE void unpack_panel(const int format, int group, const uint8_t *block, int step, int steps, struct panel *out)
+/* Prefetch `size` bytes from `next` on into the first level, and as many, farther ahead, into the second one. */
+INLINE void prefetch_next(const uint8_t *next, size_t size)
+{
+    for (size_t i = 0; i < size; i += CACHE_LINE) {
+        __builtin_prefetch(next + i, 0, 3);
+        __builtin_prefetch(next + i + AHEAD, 0, 2);
+    }
+}
+
+/* Unpack `steps` groups from `step` on. For each, `ahead` bytes are prefetched from `next` on. */
+INLINE void unpack_panel(const int format, int group, const uint8_t *block, int step, int steps, const uint8_t *next,
+                         size_t ahead, struct panel *out)
 {
     const int together = has_pairs(format) ? 4 : 1;
     for (int i = 0; i < steps; i += together)
-        for (int v = 0; v < VECTORS_OF_BLOCK; v++)
+        for (int v = 0; v < VECTORS_OF_BLOCK; v++) {
+            const size_t part = together * ahead / VECTORS_OF_BLOCK;
+            prefetch_next(next, part);
+            next += part;
 #pragma GCC unroll 4 /* where bits lie in bytes is then known */
             for (int k = 0; k < together; k++) {
                 const struct group g = group_at(format, group, block, step + i, k);
                 unpack_group(format, &g, i + k, v, out);
             }
+        }
 }
 
 /* sums + columns * codes. A compiler would load codes for both tokens, and add in another order, with more sums than
@@ -91,8 +105,7 @@ INLINE ints add_products(ints sums, ints columns, const ints *codes)
 }
 
 /* out += products of a panel with `count` tokens from `t` of n on. `a`: the records of its groups. `values`: their
-   activations by 128 more, [steps][n][STEP]. For each group, `ahead` bytes are prefetched from `next` on into the first
-   level, and farther ahead into the second one. */
+   activations by 128 more, [steps][n][STEP]. For each group, `ahead` bytes are prefetched from `next` on. */
 INLINE void add_panel(const int format, int group, const struct panel *panel, int steps, uint8_t *a, size_t record,
                       const uint8_t *values, int n, int t, const int count, const uint8_t *next, size_t ahead,
                       float (*out)[HK_BLOCK])
@@ -100,10 +113,7 @@ INLINE void add_panel(const int format, int group, const struct panel *panel, in
     const int parts = parts_of(format), lines = LINES / parts;
     floats shared[TOKENS][VECTORS_OF_BLOCK]; /* sums of the groups with one scale */
     for (int k = 0; k < steps; k++, a += record, next += ahead) {
-        for (size_t i = 0; i < ahead; i += CACHE_LINE) {
-            __builtin_prefetch(next + i, 0, 3);
-            __builtin_prefetch(next + i + AHEAD, 0, 2);
-        }
+        prefetch_next(next, ahead);
         ints sums[TOKENS][VECTORS_OF_BLOCK];
 #pragma GCC unroll 2
         for (int part = 0; part < parts; part++) {
@@ -148,14 +158,15 @@ INLINE void multiply_panels(const int format, int group, const uint8_t *block, c
 {
     struct panel panel;
     _Alignas(CACHE_LINE) uint8_t values[GROUPS * MAX_TILE * STEP];
-    const int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile), calls = (tokens + TOKENS - 1) / TOKENS;
-    /* What follows the panel is prefetched in as many parts, so that memory never waits. */
+    const int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile), parts = (tokens + TOKENS - 1) / TOKENS + 1;
+    /* What follows the panel is prefetched in parts, while it is unpacked and by each call, so that memory never waits. */
     const size_t share = record_size(format, group) / (record_columns(format, group) / STEP),
-                 ahead = (share + calls - 1) / calls;
+                 ahead = (share + parts - 1) / parts;
     for (int step = 0, steps; step < x->steps; step += steps) {
         steps = smaller(GROUPS, x->steps - step);
         const uint8_t *next = block + (step + steps) * share;
-        unpack_panel(format, group, block, step, steps, &panel);
+        unpack_panel(format, group, block, step, steps, next, ahead, &panel);
+        next += steps * ahead;
         for (int tile = first; tile < first + tiles; tile++) {
             const int n = tokens_of_tile(x, tile);
             float (*to)[HK_BLOCK] = out + (tile - first) * x->tile;
