@@ -27,6 +27,7 @@ from headstart.ui.application import SingleInstance
 from tests.faults import damage, keeping, kills
 from tests.faults.kills import Where
 from tests.faults.profile import Lost, PrintedLines, require_kept
+from tests.ui.person import second_start
 
 READ_ONLY = 1  # MS_RDONLY
 KILLS = (
@@ -100,7 +101,7 @@ def test_damaged_lock_does_not_hinder_the_start(qapp: QApplication, home: Path, 
     (home / "window.lock").write_bytes(content)
     instance = SingleInstance(home)
     assert instance.claim()
-    assert not SingleInstance(home).claim()
+    assert not second_start(home)
     instance.release()
 
 

@@ -1,5 +1,8 @@
 """The actions of a person at the window, and what a person sees there."""
 
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -16,7 +19,7 @@ from headstart.ui.settings.settings_form import SettingEditor
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.transcript.message import MessageAction, MessageContent
 from headstart.ui.widgets.layouts import Page
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 WAIT = int(1000 * PATIENCE)
 
@@ -53,6 +56,17 @@ def begin(qtbot: QtBot, app: Program, text: str) -> None:
     """Ask, and wait until the answer has begun to show."""
     write(app, text)
     qtbot.waitUntil(lambda: len(shown(app)) >= 2 and len(shown(app)[-1].text) > 20, timeout=WAIT)
+
+
+def second_start(folder: Path, file: Path | None = None, *, quick: bool = False) -> bool:
+    """Start the window again, in another process; return whether that is the only window."""
+    code = f"from headstart.ui.application import SingleInstance; from pathlib import {type(folder).__name__}\n"
+    code += f"raise SystemExit(SingleInstance({folder!r}).claim({file!r}, quick={quick}))"
+    started = subprocess.Popen([sys.executable, "-P", "-c", code])
+    while started.poll() is None:
+        QTest.qWait(10)
+    assert started.returncode in {False, True}
+    return bool(started.returncode)
 
 
 def settle(qtbot: QtBot, owner: QObject) -> None:

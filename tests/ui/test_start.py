@@ -19,12 +19,14 @@ from pytestqt.qtbot import QtBot
 from bench.window import start_cost
 from headstart.chat.json_chats import to_json
 from headstart.errors import WindowError
+from headstart.ui import application
 from headstart.ui.application import SingleInstance
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
-from tests.ui.person import WAIT, ask
+from tests.ui.person import WAIT, ask, second_start
 
 ROOT = Path(__file__).resolve().parents[2]
+SILENT = rf"\(process {os.getpid()} on .+\) and does not answer; close it there"
 Open = Callable[..., Program]
 
 
@@ -64,21 +66,22 @@ def test_self_check_works_without_a_model(tmp_path: Path) -> None:
 def test_second_start_raises_the_first_window(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "profile").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "profile")
-    first, second = SingleInstance(tmp_path / "profile"), SingleInstance(tmp_path / "link")
+    first = SingleInstance(tmp_path / "profile")
     assert first.claim()
     with qtbot.waitSignal(first.raise_requested, timeout=60_000):
-        assert not second.claim()
+        assert not second_start(tmp_path / "link")
     first.release()
+    second = SingleInstance(tmp_path / "link")
     assert second.claim()
     second.release()
 
 
 def test_second_start_sends_its_file_to_the_first_window(qtbot: QtBot, tmp_path: Path) -> None:
-    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    first = SingleInstance(tmp_path)
     file = tmp_path / "线 of chats.headstart.json"
     assert first.claim(file)
     with qtbot.waitSignal(first.open_requested, timeout=60_000) as handed:
-        assert not second.claim(file)
+        assert not second_start(tmp_path, file)
     assert handed.args == [str(file)]
     first.release()
 
@@ -99,9 +102,19 @@ def test_window_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """A start that shows nothing and says nothing would be taken for a broken program."""
     lock = QLockFile(str(tmp_path / "window.lock"))
     assert lock.tryLock(0)
-    with pytest.raises(WindowError, match=rf"\(process {os.getpid()} on .+\) and does not answer; close it there"):
+    with pytest.raises(WindowError, match=SILENT):
         SingleInstance(tmp_path).claim()
     lock.unlock()
+
+
+def test_window_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The system takes a request for a program that hangs."""
+    first = SingleInstance(tmp_path)
+    assert first.claim()
+    monkeypatch.setattr(application, "_ANSWER_MS", 50)
+    with pytest.raises(WindowError, match=SILENT):  # no event loop runs
+        SingleInstance(tmp_path).claim()
+    first.release()
 
 
 def test_lock_of_a_dead_window_is_ignored(tmp_path: Path) -> None:

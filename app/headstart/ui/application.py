@@ -55,10 +55,12 @@ from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
 _CONNECT_MS = 800
+_ANSWER_MS = 20_000  # a window that starts on a busy machine, or imports many chats, answers late
 _WATCH_MS = 5000  # between looks whether the history can be written again
 _WRITE_S = 0.2  # seconds; a lock file may be empty that long because its owner is still writing it
 _log = logging.getLogger(__name__)
-_RAISE, _QUICK, _OPEN = b"raise\n", b"quick\n", b"open\0"
+_RAISE, _QUICK, _OPEN = b"raise", b"quick", b"open\0"
+_END = b"\0\n"  # of a request; no path has such bytes. The answer to it is the same.
 
 
 class SingleInstance(QObject):
@@ -84,7 +86,7 @@ class SingleInstance(QObject):
 
         The other window comes to the front and opens `file`; with `quick` it shows its small window instead. A second
         call tries again. A folder that cannot be written does not stop the start, but no lock is held then. Raises
-        WindowError if the other window takes no request.
+        WindowError if the other window takes no request, or hangs.
         """
         if self._server.isListening():  # claimed before, with or without a lock
             return self._lock.isLocked() or self._lock.tryLock(0) or not self._is_held()
@@ -123,20 +125,21 @@ class SingleInstance(QObject):
         return self._lock.removeStaleLockFile() and self._lock.tryLock(0)
 
     def _send_again(self, message: bytes) -> bool:
-        """Send a message to a window that is just being opened, and return False. Raises WindowError if none takes it.
-
-        The window may be on another computer that shares the folder.
-        """
+        """Send a message to a window that is just being opened; return False. Raises WindowError if none takes it."""
         if not self._send(message):
-            found, host, _ = self._lock.getLockInfo()
-            raise WindowError(
-                "Headstart is open already (process {process} on {host}) and does not answer; close it there, or end "
-                "that process, then start Headstart again. If no such process runs, delete {lock}.",
-                process=found,
-                host=host,
-                lock=self._lock.fileName(),
-            )
+            raise self._silent_window()
         return False
+
+    def _silent_window(self) -> WindowError:
+        """Return the error that names the other window, which may be on another computer that shares the folder."""
+        process, host, _ = self._lock.getLockInfo()
+        return WindowError(
+            "Headstart is open already (process {process} on {host}) and does not answer; close it there, or end "
+            "that process, then start Headstart again. If no such process runs, delete {lock}.",
+            process=process,
+            host=host,
+            lock=self._lock.fileName(),
+        )
 
     def _owner(self) -> int:
         """Return the process id in the lock file, or 0."""
@@ -145,27 +148,33 @@ class SingleInstance(QObject):
         return 0
 
     def _send(self, message: bytes) -> bool:
-        """Send a message to the other window; return whether it was taken."""
+        """Send a message to the other window; return whether it was taken. Raises WindowError if it hangs."""
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         if not socket.waitForConnected(_CONNECT_MS):
             return False
-        socket.write(message)
-        socket.waitForBytesWritten(_CONNECT_MS)
+        socket.write(message + _END)
+        taken = socket.waitForReadyRead(_ANSWER_MS)
+        if not taken and socket.state() == QLocalSocket.LocalSocketState.ConnectedState:
+            raise self._silent_window()
         socket.disconnectFromServer()
-        return True
+        return taken
 
     @Slot()
     def _on_connection(self) -> None:
         while socket := self._server.nextPendingConnection():
-            socket.disconnected.connect(self._on_disconnected)
+            socket.readyRead.connect(partial(self._on_request, socket))
+            socket.disconnected.connect(socket.deleteLater)
+            self._on_request(socket)
 
-    @Slot()
-    def _on_disconnected(self) -> None:
-        socket = self.sender()
-        assert isinstance(socket, QLocalSocket)
-        message = bytes(socket.readAll().data())
-        socket.deleteLater()
+    def _on_request(self, socket: QLocalSocket) -> None:
+        request = bytes(socket.peek(socket.bytesAvailable()).data())
+        if not request.endswith(_END):
+            return
+        socket.readAll()
+        socket.write(_END)
+        socket.flush()  # before what may take long
+        message = request.removesuffix(_END)
         if message == _QUICK:
             self.quick_requested.emit()
             return

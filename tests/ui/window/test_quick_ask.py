@@ -20,7 +20,7 @@ from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
 from headstart.ui.window.quick_ask import QuickAsk
 from tests.ui.engine_in_process import note_orders
-from tests.ui.person import WAIT, ask, begin, texts
+from tests.ui.person import WAIT, ask, begin, second_start, texts
 
 Open = Callable[..., Program]
 
@@ -188,13 +188,13 @@ def test_closing_without_a_tray_ends_the_program(qtbot: QtBot, app: Program) -> 
 
 
 def test_second_start_opens_quick_ask_in_the_first(qtbot: QtBot, tmp_path: Path) -> None:
-    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    first = SingleInstance(tmp_path)
     assert first.claim()
     with (
         qtbot.waitSignal(first.quick_requested, timeout=WAIT),
         qtbot.assertNotEmitted(first.raise_requested),
     ):
-        assert not second.claim(quick=True)
+        assert not second_start(tmp_path, quick=True)
     first.release()
 
 
