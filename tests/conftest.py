@@ -23,8 +23,9 @@ from headstart.chat.history.database import FILE_NAME
 from headstart.chat.history.store import open_store
 from headstart.engine.hardware import machine
 from headstart.library import manifest, vocabulary
-from tests import junk, source_state
+from tests import source_state
 from tests.stand_ins import tiny
+from tests.support import junk
 
 ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from headstart.markdown.blocks import Code, Paragraph, Style, TableBlock, spans
 from headstart.markdown.html import to_html
 from headstart.markdown.parser import parse
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 from tests.ui.corpus import PARTS
 
 

@@ -22,8 +22,8 @@ from headstart.server.routes.chat import ChatRequest, chat_to_requests
 from headstart.server.routes.completions import TextRequest, text_to_requests
 from headstart.settings import Settings
 from headstart_export.sources import recipe
-from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.stand_ins.model_folders import CREATED, describe, write_model
+from tests.support.junk import JUNK, TOML_JUNK, changed, fuzz
 
 RECIPES = sorted((Path(__file__).parents[1] / "models").glob("*.toml"))
 SETTINGS = {

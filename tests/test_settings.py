@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headstart import paths, settings
 from headstart.errors import SettingsError
 from headstart.settings import Settings, about, defaults, per_chat, plain, validated
-from tests.rights import usual_rights
+from tests.support.rights import usual_rights
 
 NAMES = list(defaults())
 

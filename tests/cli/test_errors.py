@@ -9,9 +9,9 @@ import pytest
 
 from headstart import paths
 from headstart.cli import main
-from tests.rights import usual_rights
 from tests.stand_ins.fakes import RecordingLoad
 from tests.stand_ins.model_folders import write_model
+from tests.support.rights import usual_rights
 
 CHAT: tuple[tuple[str, int, str], ...] = (
     ("--json", 2, "--json prints one answer: add a prompt, or --prompt - to read standard input."),

@@ -22,7 +22,7 @@ from headstart.settings import Settings, save
 from tests.source.source_tree import ROOT
 from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 from tests.stand_ins.model_folders import write_model
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 if sys.platform == "win32":
     pytest.skip("needs a Unix terminal", allow_module_level=True)

@@ -19,8 +19,8 @@ from headstart.cli.answer_view import AnswerView
 from headstart.cli.render import Screen, gain, harmless, stats_line, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
 from headstart.engine.stats import figures
-from tests.junk import fuzz
-from tests.waiting import PATIENCE
+from tests.support.junk import fuzz
+from tests.support.waiting import PATIENCE
 
 PIECES = (Piece("The", Origin.TARGET), Piece(" quick", Origin.DRAFT), Piece("\tfox\n", Origin.NGRAM))
 ROUND = Round((), 0, 0, Origin.TARGET, Timing())

@@ -29,7 +29,7 @@ from headstart.server import keys
 from headstart.server.server import listen
 from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 from tests.stand_ins.model_folders import write_model
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = """

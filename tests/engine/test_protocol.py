@@ -44,8 +44,8 @@ from headstart.errors import (
     SettingsError,
     Translatable,
 )
-from tests.junk import JUNK, changed, fuzz
 from tests.stand_ins.fakes import HALF
+from tests.support.junk import JUNK, changed, fuzz
 
 REQUEST = ConversationRequest(
     (Message("system", "Sé breve."), Message("user", "什么是\n\u2028快速排序？ \U0001f40d \ud800")),

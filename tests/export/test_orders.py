@@ -16,7 +16,7 @@ import pytest
 from headstart.library import export_leftovers, manifest
 from tests.export.conftest import ROOT, Offline
 from tests.export.gguf import tiny_gguf
-from tests.junk import TIMES
+from tests.support.junk import TIMES
 
 pytestmark = pytest.mark.slow
 _STEPS = 20

@@ -10,8 +10,8 @@ import pytest
 from headstart.errors import BrokenModelError, NotEnoughSpaceError, SettingsError
 from headstart.library import import_folder, library, manifest
 from headstart.library.library import Model, Pair
-from tests.refusals import refused
 from tests.stand_ins.model_folders import write_model, write_pair
+from tests.support.refusals import refused
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError, Translatable
 from headstart.library import library, manifest
 from headstart.library.library import Broken, Model, Pair
-from tests.rights import usual_rights
 from tests.stand_ins.model_folders import WORDS, write_model, write_pair
+from tests.support.rights import usual_rights
 
 OTHER_WORDS = {"a": 0, "the": 1, "Ġof": 2, "Ġand": 3}
 

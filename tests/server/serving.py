@@ -16,7 +16,7 @@ from headstart.server import keys
 from headstart.server.models import ModelRegistry, OneModel, Served
 from headstart.server.server import Server, listen
 from headstart.server.worker import Limits
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 MODEL, KEY = "toy", "hs-for-tests"
 

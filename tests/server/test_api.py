@@ -30,7 +30,7 @@ from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest
 from headstart.server.worker import Limits
 from tests.server.serving import KEY, MODEL, Running, serving
 from tests.stand_ins.fakes import HALF, ScriptedEngine
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]

@@ -27,7 +27,7 @@ from headstart.engine.engine import (
 from headstart.engine.speech.transcript import Segment, SpeechTranscript
 from headstart.server.models import LoadedModels, OneModel, OpenModel, Served
 from tests.server.serving import KEY, Running, serving
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 SPEECH = Path(__file__).parents[1] / "engine" / "data" / "speech.opus"
 SAID = "Please send me the report before Friday afternoon."

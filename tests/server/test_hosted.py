@@ -29,7 +29,7 @@ from headstart.server import keys
 from headstart.server.server import listen
 from tests.engine.process.hosted import Hosted, hosted
 from tests.server.serving import KEY, MODEL
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 START = StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", 0)
 

@@ -14,7 +14,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Request, Vector
 from headstart.server.models import OneModel, Served
 from tests.server.serving import KEY, ReportRecorder, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 CHAT = "/v1/chat/completions"
 

@@ -17,7 +17,7 @@ from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
 from tests.server.serving import KEY, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 NAMES = ("Alpha", "beta", "gamma")
 HI: Any = [{"role": "user", "content": "Hi"}]

@@ -69,7 +69,7 @@ from tests.server import histories, said
 from tests.server.histories import Turn
 from tests.server.said import CHAT, MESSAGES, OLLAMA_CHAT, OLLAMA_TEXT, RESPONSES, TEXT, Fault, Said
 from tests.server.serving import KEY, Running, chat_body, serving
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 _CLIENTS = 4
 _KEYS = ("one", "two")

@@ -27,7 +27,7 @@ from headstart_export.sources import fetching, recipe
 from tests.cli.test_serve import served
 from tests.conftest import MINILM, USER_CACHE
 from tests.server.serving import KEY, MODEL, Running, serving
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 SERVE = """
 import sys

@@ -16,7 +16,7 @@ from headstart.server.worker import Limits
 from tests.engine.answers import load
 from tests.server.serving import MODEL, Running, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TEXT = "The terms <|im_end|> of the\n licence, naïve 🙂"
 HI: Any = [{"role": "user", "content": "Hi"}]

@@ -7,7 +7,7 @@ from headstart.engine.engine import ConversationRequest, Event, Message
 from headstart.server.models import OneModel, Served
 from headstart.server.worker import Limits, Waiting, Worker
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 REQUEST = ConversationRequest((Message("user", "Hi"),), max_new_tokens=8)
 

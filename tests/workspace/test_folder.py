@@ -9,7 +9,7 @@ import pytest
 
 from headstart.errors import WorkspaceError
 from headstart.workspace.folder import EntryKind, Folder, is_secret
-from tests.rights import usual_rights
+from tests.support.rights import usual_rights
 from tests.workspace.conftest import OUTSIDE
 from tests.workspace.working import tree
 

@@ -34,7 +34,7 @@ from tests.chat.files.office_files import (
     word_file,
     word_paragraph,
 )  # fmt: skip
-from tests.junk import fuzz, scarred
+from tests.support.junk import fuzz, scarred
 
 RUSSIAN = "Привет! Это обычный русский текст, сохранённый старой программой на другом компьютере."
 UKRAINIAN = "Привіт! Це звичайний український текст, збережений старою програмою. Ґанок її хати."

@@ -30,7 +30,7 @@ from tests.chat.files.office_files import (
 from tests.chat.files.test_attachments import BOOK
 from tests.chat.files.test_office_drawings import CHART, SPACES, drawing, forms, shape
 from tests.chat.files.test_pictures import INK, recognize
-from tests.junk import fuzz, scarred
+from tests.support.junk import fuzz, scarred
 
 Files = Mapping[str, str | bytes]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.chat.files.number_format import BUILT_IN, Cell, plain, shown
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 
 ACCOUNTING = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 NUMBERS = [

@@ -14,7 +14,7 @@ from headstart import cli
 from headstart.chat.files import pdf_text
 from headstart.chat.files.pdf_text import MOST_PAGES, open_pdf, pages
 from headstart.errors import AttachmentError, Translatable
-from tests.junk import fuzz, scarred
+from tests.support.junk import fuzz, scarred
 
 # A page that shows "Hello" in a font that every reader has, with wrong offsets that a reader must find again.
 HELLO_PDF = b"""%PDF-1.4

@@ -11,7 +11,7 @@ from headstart.chat.files.attachments import DocumentKind, attach, document
 from headstart.errors import AttachmentError
 from tests.chat.files.office_files import DRAWING, LINKS, WORKBOOK, packed, paragraph, relations
 from tests.chat.files.test_office_drawings import CHART, DIAGRAM
-from tests.junk import fuzz, scarred
+from tests.support.junk import fuzz, scarred
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 CODES = {164: "0.0%", 165: "#,##0.00\\ [$€-407]", 166: "dd\\.mm\\.yyyy", 167: "ggge", 168: "# ?/?", 169: "[h]:mm"}

@@ -26,8 +26,8 @@ from headstart.errors import AttachmentError, HistoryError
 from tests.chat.files.office_files import SLIDES, packed
 from tests.chat.files.test_pdf_text import pdf_of
 from tests.chat.history import killing
-from tests.rights import usual_rights
-from tests.waiting import PATIENCE
+from tests.support.rights import usual_rights
+from tests.support.waiting import PATIENCE
 
 END = "zqxjvk"  # of every secret word
 TOPICS = ("engine motor", "fruit apple", "weather rain")

@@ -12,7 +12,7 @@ from headstart.chat import search
 from headstart.chat.conversation import AnswerOutcome, Attachment, Chat, ChatMessage, Conversation, Role
 from headstart.chat.history.store import Store, open_store
 from tests.chat.history.trees import QUOTING
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 
 
 def _save_chat(store: Store, *texts: str, title: str = "") -> str:

@@ -23,8 +23,8 @@ from headstart.chat.history.reader import Group, open_reader
 from headstart.chat.history.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError, UnwritableHistoryError
 from tests.chat.history.trees import histories
-from tests.rights import usual_rights
 from tests.source.source_tree import ROOT
+from tests.support.rights import usual_rights
 
 BEGUN = Conversation().ask("why").begin_answer("pair", {"temperature": 0.5})
 

@@ -19,7 +19,7 @@ from headstart.chat.imports.files import parse, read_chats
 from headstart.chat.json_chats import MalformedError, to_json
 from headstart.errors import ExchangeError
 from tests.chat.history.trees import CONVERSATIONS, PATIENT, QUOTING
-from tests.junk import JUNK, fuzz, places
+from tests.support.junk import JUNK, fuzz, places
 
 CHAT = Chat(
     "id",

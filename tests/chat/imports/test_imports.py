@@ -15,7 +15,7 @@ from headstart.chat.conversation import Attachment, Chat, Conversation, Project,
 from headstart.chat.imports.files import parse, read_file
 from headstart.chat.json_chats import Imported, MalformedError, to_json
 from headstart.errors import ExchangeError
-from tests.junk import JUNK, changed, fuzz
+from tests.support.junk import JUNK, changed, fuzz
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from headstart.server.models import OneModel, Served
 from tests.server.serving import KEY, serving
 from tests.stand_ins.fakes import RecordingLoad, ScriptedEngine
 from tests.stand_ins.model_folders import write_model
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 AGENT = f"""#!{sys.executable}
 import json, os, sys, urllib.request

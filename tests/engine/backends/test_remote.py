@@ -50,7 +50,7 @@ from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFound
 from headstart.server.routes.replies import read_whole
 from headstart.tools.calls import CallReader
 from tests.stand_ins.model_server import DONE, Script, chunk, serving
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 ASKED = ConversationRequest((Message("system", "Be brief."), Message("user", "Hi")), max_new_tokens=64)
 WEATHER = Tool("weather", '{"type": "object", "properties": {"city": {"type": "string"}}}', "The weather of a city")

@@ -19,9 +19,9 @@ from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
-from tests.refusals import refused
 from tests.stand_ins.model_folders import resolved_model
 from tests.stand_ins.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in
+from tests.support.refusals import refused
 
 BUILT_IN: Properties = {"FULL_DEVICE_NAME": "Built-in graphics", "DEVICE_TYPE": "Type.INTEGRATED"}
 

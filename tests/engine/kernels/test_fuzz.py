@@ -26,7 +26,7 @@ from headstart.engine.kernels.library import (
     Sequences,
 )
 from tests.engine.kernels.reference import GROUPS, block_of, room, run
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 
 ODD = st.sampled_from((-(2**31), -64, -1, 0, 1, 3, 31, 32, 64, 100, 128, 256, 2**20 + 128, 2**31 - 1))
 FORMATS, GROUP = st.sampled_from(tuple(Format)), st.sampled_from((0, 32, 64, 128, 256))

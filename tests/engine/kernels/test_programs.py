@@ -39,7 +39,7 @@ from tests.engine.kernels.reference import (
     run,
     silu,
 )
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 EPSILON = 1e-5
 TOKENS = (1, 3, 9, 40)

@@ -12,7 +12,7 @@ from tests.conftest import KERNEL_SOURCES, kept, proven_once, sources_of
 from tests.engine.kernels import conftest
 
 TESTS = ("test_products.py", "test_programs.py", "test_attention.py", "test_fuzz.py")
-HELPERS = ("tests/junk.py", "tests/waiting.py")
+HELPERS = ("tests/support/junk.py", "tests/support/waiting.py")
 NAME = "libheadstart_kernels.so"
 CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 FLAGS = ["-std=c11", "-O1", "-g", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden"]

@@ -43,7 +43,7 @@ from headstart.library import manifest
 from headstart.library.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, load, request
 from tests.stand_ins.toy import ToyRunner
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 def test_precisions_become_openvino_properties() -> None:

@@ -10,7 +10,7 @@ from bench.toy import ToyModels
 from headstart import engine_process
 from headstart.engine import protocol
 from headstart.engine.process.host import Host
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 class Hosted:

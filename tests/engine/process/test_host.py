@@ -12,7 +12,7 @@ from headstart.engine import protocol
 from headstart.engine.engine import ConversationRequest, LoadOptions, Message
 from headstart.engine.opening import LoadedEngine, Tell
 from headstart.engine.process.host import Host
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 LOAD = protocol.Load(LoadOptions(Path("toy")))
 

@@ -40,7 +40,7 @@ from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 from tests.engine.process.hosted import Hosted, hosted
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TOY = LoadOptions(Path("toy"))
 

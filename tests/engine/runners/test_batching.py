@@ -13,7 +13,7 @@ import pytest
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners import batching
 from headstart.engine.runners.batching import JOINED, Batcher
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 LATE = 0.05  # seconds
 

@@ -36,7 +36,7 @@ from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, load, request
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 SEQUENCES = 3
 CONTEXT = 500

@@ -15,7 +15,7 @@ from headstart_export import process
 from headstart_export.gguf import converter, metadata, tokenizer_model
 from headstart_export.sources import weights
 from tests.export.gguf import tiny_gguf
-from tests.junk import fuzz, scarred
+from tests.support.junk import fuzz, scarred
 
 Metadata = dict[str, GGUFValue]
 

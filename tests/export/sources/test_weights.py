@@ -13,7 +13,7 @@ from safetensors.numpy import save, save_file
 
 from headstart.errors import ExportError
 from headstart_export.sources import weights
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 FILES = {"single_file": weights.SINGLE_FILE, "index_file": weights.INDEX_FILE}
 

@@ -22,7 +22,7 @@ from headstart.errors import ContextOverflowError
 from headstart.server.worker import Limits
 from tests.server.serving import KEY, MODEL, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 CHAT = "/v1/chat/completions"
 HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"

@@ -14,7 +14,7 @@ from headstart.server import streaming
 from headstart.server.worker import Limits
 from tests.server.serving import KEY, MODEL, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 PATH = "/v1/messages"
 HI: Any = {"model": MODEL, "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]}

@@ -36,12 +36,12 @@ from headstart.server.routes.ollama import OllamaChatRequest, OllamaGenerateRequ
 from headstart.server.routes.responses import ResponsesRequest, responses_to_request
 from headstart.server.routes.tokens import DetokenizeRequest, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Limits
-from tests.junk import fuzz
 from tests.server import histories
 from tests.server.histories import Turn
 from tests.server.serving import KEY, Running, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE
+from tests.support.junk import fuzz
+from tests.support.waiting import PATIENCE
 
 ROUTES: dict[str, tuple[type, dict[str, Any]]] = {
     "/v1/chat/completions": (ChatRequest, {"messages": [{"role": "user", "content": "Hi"}]}),

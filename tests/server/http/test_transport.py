@@ -23,7 +23,7 @@ from headstart.server.worker import Limits
 from tests.server import said
 from tests.server.serving import KEY, ReportRecorder, Running, chat_body, serving
 from tests.stand_ins.fakes import ScriptedEngine
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 CHAT = "/v1/chat/completions"
 HI = [{"role": "user", "content": "Hi"}]

@@ -27,11 +27,11 @@ from headstart.ui.transcript.message import MessageAction
 from headstart.ui.transcript.message_view import MessageView, SourceList
 from headstart.workspace.folder import IS_SUPPORTED
 from tests.chat.folders.test_folders import TopicEmbedder, write
+from tests.support.waiting import PATIENCE
 from tests.ui.conftest import Speak
 from tests.ui.folders.test_projects import answer_box, choose, dialog
 from tests.ui.person import WAIT, ask, press, shown, words
 from tests.ui.person import write as type_and_send
-from tests.waiting import PATIENCE
 
 Open = Callable[..., Program]
 

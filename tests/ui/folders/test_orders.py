@@ -26,10 +26,10 @@ from headstart.ui.program import EngineSource, Program
 from headstart.ui.sidebar import projects
 from tests.chat.folders.test_folders import DirectReader
 from tests.chat.folders.test_orders import DISK_ACTIONS, Disk
+from tests.support.waiting import PATIENCE
 from tests.ui.folders.test_folders import ToyEmbedder
 from tests.ui.folders.test_projects import choose, dialog
 from tests.ui.person import WAIT, press, words, write
-from tests.waiting import PATIENCE
 
 _STEPS = 25
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="names are shorter there, and what is read cannot be moved")

@@ -12,7 +12,7 @@ from headstart.markdown.blocks import PositionMap, Span
 from headstart.markdown.parser import MarkdownStream, parse
 from headstart.ui.markdown.document import CODE_ID, LANGUAGE, QUOTES, DocumentWriter, Formats
 from headstart.ui.widgets.theme import LIGHT
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
 SOURCES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n\n".join)

@@ -17,7 +17,7 @@ from headstart.markdown.blocks import (
     spans,
 )
 from headstart.markdown.parser import MarkdownStream, parse, parse_literal
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
 SOURCES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n\n".join)

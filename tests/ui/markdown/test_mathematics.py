@@ -15,7 +15,7 @@ from headstart.ui.transcript.message import MessageContent
 from headstart.ui.transcript.message_view import MessageView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT, Theme
-from tests.junk import fuzz
+from tests.support.junk import fuzz
 
 COMMON = (
     r"E = mc^2",

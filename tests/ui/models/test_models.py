@@ -34,9 +34,9 @@ from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
-from tests.rights import usual_rights
 from tests.source.source_tree import ROOT
 from tests.stand_ins.model_folders import describe, write_model, write_pair
+from tests.support.rights import usual_rights
 from tests.ui.person import WAIT, ask, begin, button, press, setting, shown, words, write
 
 Open = Callable[..., Program]

@@ -1,1 +1,1 @@
-"""Tests of the main window, its keys, menus, looks and languages."""
+"""Tests of the main window, its keys, menus, and looks."""

@@ -1,0 +1,1 @@
+"""Tests of how the server speaks HTTP, and to whom."""

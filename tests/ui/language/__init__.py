@@ -1,0 +1,1 @@
+"""Tests of translations, and of languages that are written from right to left."""
