@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -81,10 +82,12 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # before a
 
 
 def pytest_configure() -> None:
-    """Bind each worker, and what it starts, to a processor, before OpenVINO counts them.
+    """Bind each worker, and what it starts, to a processor, before OpenVINO counts them. Let Ctrl+C interrupt.
 
-    Threads of workers that share processors wait for each other in spins.
+    Threads of workers that share processors wait for each other in spins. A shell has what it starts in the background
+    ignore Ctrl+C.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and hasattr(os, "sched_setaffinity"):
         processors = sorted(os.sched_getaffinity(0))

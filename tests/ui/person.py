@@ -22,6 +22,13 @@ from headstart.ui.widgets.layouts import Page
 from tests.support.waiting import PATIENCE
 
 WAIT = int(1000 * PATIENCE)
+_START = """
+import sys
+from pathlib import Path
+from headstart.ui.application import SingleInstance
+folder, file, quick = sys.argv[1:]
+sys.exit(SingleInstance(Path(folder)).claim(Path(file) if file else None, quick=bool(quick)))
+"""
 
 
 class Power(NamedTuple):
@@ -60,9 +67,7 @@ def begin(qtbot: QtBot, app: Program, text: str) -> None:
 
 def second_start(folder: Path, file: Path | None = None, *, quick: bool = False) -> bool:
     """Start the window again, in another process; return whether that is the only window."""
-    code = f"from headstart.ui.application import SingleInstance; from pathlib import {type(folder).__name__}\n"
-    code += f"raise SystemExit(SingleInstance({folder!r}).claim({file!r}, quick={quick}))"
-    started = subprocess.Popen([sys.executable, "-P", "-c", code])
+    started = subprocess.Popen([sys.executable, "-P", "-c", _START, str(folder), str(file or ""), "quick" * quick])
     while started.poll() is None:
         QTest.qWait(10)
     assert started.returncode in {False, True}
